@@ -34,10 +34,10 @@ func TestOddCalls(t *testing.T) {
 		"no name":                   {scripted.Call("1", "", arg("a")), []string{`!unknown tool "";`}},
 		"the same id twice":         {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("1", "echo", arg("b"))), []string{"=a", "=b"}},
 		"no ids":                    {scripted.Join(scripted.Call("", "echo", arg("a")), scripted.Call("", "echo", arg("b"))), []string{"=a", "=b"}},
-		"a result that is no part":  {scripted.Call("1", "odd", `{}`), []string{"![firn] what the tool gave cannot be kept"}},
-		"details that are too deep": {scripted.Call("1", "deep", `{}`), []string{"![firn] what the tool gave cannot be kept"}},
+		"a result that is no part":  {scripted.Call("1", "odd", `{}`), []string{"![firn] the tool's result cannot be stored"}},
+		"details that are too deep": {scripted.Call("1", "deep", `{}`), []string{"![firn] the tool's result cannot be stored"}},
 		"details that are no JSON":  {scripted.Call("1", "broken", `{}`), []string{"=broken"}},
-		"one of them":               {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("2", "odd", `{}`), scripted.Call("3", "echo", arg("c"))), []string{"=a", "![firn] what the tool gave", "=c"}},
+		"one of them":               {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("2", "odd", `{}`), scripted.Call("3", "echo", arg("c"))), []string{"=a", "![firn] the tool's result", "=c"}},
 		"a result beside an error":  {scripted.Call("1", "half", `{}`), []string{"!half of it\nthen it broke"}},
 	} {
 		t.Run(name, func(t *testing.T) {

@@ -47,9 +47,9 @@ func TestModelGone(t *testing.T) {
 	}
 	if !slices.ContainsFunc(events, func(e agent.Event) bool {
 		n, ok := e.(agent.Notice)
-		return ok && strings.Contains(n.Text, "acme/gone") && strings.Contains(n.Text, "scripted answers")
+		return ok && strings.Contains(n.Text, "acme/gone") && strings.Contains(n.Text, "using scripted")
 	}) {
-		t.Errorf("it is not told: %v", kinds(events))
+		t.Errorf("no notice: %v", kinds(events))
 	}
 	want(t, b.log(), "user: Who answers?", "assistant: I do.")
 	b.Model = nil

@@ -597,7 +597,7 @@ func TestRefusedRequests(t *testing.T) {
 		"no model":         {"sessions_spawn", `{"task":"x","model":"/"}`, invalid, "provider/model"},
 		"unknown model":    {"sessions_spawn", `{"task":"x","model":"a/b/c"}`, gone, "no model a b/c"},
 		"unknown session":  {"sessions_send", `{"session":"nowhere","message":"x"}`, gone, `find session "nowhere"`},
-		"nothing to read":  {"sessions_history", `{"session":"nowhere"}`, gone, "sessions_list tells"},
+		"nothing to read":  {"sessions_history", `{"session":"nowhere"}`, gone, "sessions_list lists"},
 		"unknown key":      {"sessions_history", `{"session":"agent:main:x"}`, gone, `find session "agent:main:x"`},
 		"itself":           {"sessions_send", `{"session":"SELF","message":"x"}`, firn.ErrLocked, "is waiting for this one"},
 		"itself, later":    {"sessions_send", `{"session":"SELF","message":"x","timeout_seconds":0}`, firn.ErrLocked, "is waiting for this one"},

@@ -87,7 +87,7 @@ type WebFetch struct {
 
 // Compaction configures when a conversation is compacted.
 type Compaction struct {
-	Mode         string        `key:"mode" default:"auto" allow:"auto|suggest|off" doc:"auto compacts when needed; suggest only suggests it; off compacts only on request."`
+	Mode         string        `key:"mode" default:"auto" allow:"auto|suggest|off" doc:"The mode: auto compacts when needed; suggest only suggests it; off compacts only on request."`
 	Fraction     float64       `key:"fraction" default:"0" range:"0..1" doc:"Compact when this fraction of the window is in use. 0 means that only reserve counts."`
 	Reserve      int64         `key:"reserve" default:"16384" range:"1.." doc:"Tokens of the window reserved for the answer."`
 	ReserveFloor int64         `key:"reserve_floor" default:"20000" range:"0.." doc:"The lowest effective reserve, though at most a quarter of the window. 0 means none."`

@@ -62,7 +62,7 @@ type Cron struct {
 
 // Maintenance configures the removal of old data. Zero values disable it.
 type Maintenance struct {
-	Mode                  string        `key:"mode" default:"warn" allow:"warn|enforce" doc:"warn only reports what would be removed; enforce removes it."`
+	Mode                  string        `key:"mode" default:"warn" allow:"warn|enforce" doc:"The mode: warn only reports what would be removed; enforce removes it."`
 	PruneAfter            time.Duration `key:"prune_after" default:"0" doc:"Remove sessions that have not been used for this long. 0 means never."`
 	MaxEntries            int           `key:"max_entries" default:"0" range:"0.." doc:"The maximum number of keys of an agent; the least recently used are removed. 0 means no limit."`
 	MaxDiskBytes          Bytes         `key:"max_disk_bytes" default:"0" doc:"Disk space for sessions, including the saved contents of files that their tools changed. The oldest are moved to the trash bin first. If sessions and trash bin together exceed it, maintenance and the log report it. 0 means no limit."`

@@ -4,7 +4,7 @@ import "time"
 
 // Session configures the assignment of messages to sessions, and how long sessions last.
 type Session struct {
-	Scope          string              `key:"scope" default:"per-sender" allow:"per-sender|global" doc:"per-sender uses a session key per sender; global uses one session for all messages of an agent."`
+	Scope          string              `key:"scope" default:"per-sender" allow:"per-sender|global" doc:"How messages are grouped: per-sender uses a session key per sender; global uses one session for all messages of an agent."`
 	DMScope        string              `key:"dm_scope" default:"per-channel-peer" allow:"main|per-peer|per-channel-peer|per-account-channel-peer" doc:"How direct messages are grouped into sessions: one session for all senders (main), one per sender, one per channel and sender, or one per account, channel and sender."`
 	MainKey        string              `key:"main_key" is:"id" default:"main" doc:"The last part of the key that direct messages share."`
 	IdentityLinks  map[string][]string `key:"identity_links" doc:"People with several IDs: a name, and the IDs it stands for, as peer or channel:peer. Ignored if dm_scope is main."`
@@ -22,7 +22,7 @@ type Session struct {
 
 // Reset configures when a session ends automatically. The earliest condition applies.
 type Reset struct {
-	Mode   string        `key:"mode" default:"daily" allow:"daily|idle|both|none" doc:"daily resets at at_hour, and also after idle if that is set; idle resets only after idle; both resets at whichever is first; none never resets."`
+	Mode   string        `key:"mode" default:"daily" allow:"daily|idle|both|none" doc:"When to reset: daily resets at at_hour, and also after idle if that is set; idle resets only after idle; both resets at whichever is first; none never resets."`
 	AtHour int           `key:"at_hour" default:"4" range:"0..23" doc:"The hour of the day of the daily reset."`
 	Idle   time.Duration `key:"idle" default:"0" doc:"Reset after this long without a message. 0 means off or, if mode is idle or both, one hour. The minimum is one minute."`
 	TTL    time.Duration `key:"ttl" default:"0" doc:"The longest lifetime of a session, regardless of activity. 0 means no limit. Ignored if mode is none."`
@@ -61,7 +61,7 @@ type CommandRule struct {
 
 // Queue configures the handling of messages that arrive during a turn.
 type Queue struct {
-	Mode     string        `key:"mode" default:"collect" allow:"steer|followup|collect|interrupt" doc:"steer passes them to the running turn; followup runs a turn for each afterwards; collect runs one turn for all of them; interrupt stops the running turn."`
+	Mode     string        `key:"mode" default:"collect" allow:"steer|followup|collect|interrupt" doc:"The mode: steer passes them to the running turn; followup runs a turn for each afterwards; collect runs one turn for all of them; interrupt stops the running turn."`
 	Debounce time.Duration `key:"debounce" default:"1s" range:"0s..10m" doc:"How long no message must arrive before the queued ones are answered."`
 	Cap      int           `key:"cap" default:"20" range:"1..10000" doc:"The maximum number of queued messages."`
 	Drop     string        `key:"drop" default:"summarize" allow:"old|new|summarize" doc:"What to do when the queue is full: drop the oldest, drop the newest, or summarize the oldest."`

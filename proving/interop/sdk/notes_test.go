@@ -82,7 +82,7 @@ func chatNotes() map[string][]note {
 		},
 		"plain_error": {{`error model_not_found: model "x" not found`, "error there are no choices", "an error with a good status; the SDK makes an empty answer of it"}},
 		"resource": {
-			{"error the server gave up: finish_reason insufficient_system_resource", `text "So"`, "DeepSeek's way to say that it gave up"},
+			{"error the server stopped with an error: finish_reason insufficient_system_resource", `text "So"`, "DeepSeek's way to say that it gave up"},
 			{"", "stop unknown: insufficient_system_resource", "as above"},
 		},
 		"vllm_error": {{"error InternalServerError: EngineCore encountered an issue.", "error the SDK cannot add a chunk", "the error is not where OpenAI has it"}},
