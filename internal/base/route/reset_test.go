@@ -226,11 +226,11 @@ func TestResetPrecedence(t *testing.T) {
 
 func TestPolicyInWords(t *testing.T) {
 	for want, p := range map[string]route.Policy{
-		"never":                                 {Mode: route.ModeNone, TTL: time.Hour},
-		"daily at 4:00":                         {},
-		"daily at 0:00":                         {Mode: route.ModeDaily, AtHour: route.Hour(0)},
-		"after 1h of inactivity":                   {Mode: route.ModeIdle},
-		"daily at 4:00 or after 20m of inactivity": {Mode: route.ModeBoth, Idle: 20 * time.Minute},
+		"never":                  {Mode: route.ModeNone, TTL: time.Hour},
+		"daily at 4:00":          {},
+		"daily at 0:00":          {Mode: route.ModeDaily, AtHour: route.Hour(0)},
+		"after 1h of inactivity": {Mode: route.ModeIdle},
+		"daily at 4:00 or after 20m of inactivity":         {Mode: route.ModeBoth, Idle: 20 * time.Minute},
 		"after 1h30m of inactivity or 72h after the start": {Mode: route.ModeIdle, Idle: 90 * time.Minute, TTL: 72 * time.Hour},
 	} {
 		if got := p.String(); got != want {

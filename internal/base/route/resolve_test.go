@@ -186,20 +186,20 @@ func ExampleResolve() {
 
 func TestConfigCheck(t *testing.T) {
 	for want, c := range map[string]route.Config{
-		"the ID a is used twice":   {Default: "a", Agents: []route.Agent{{ID: "A"}, {ID: "a "}}},
-		"the default agent":   {Agents: []route.Agent{{ID: "a"}}},
-		"agent a":             {Default: "a", Agents: []route.Agent{{ID: "a", Scope: "all"}}},
-		"agent main":          {Agents: []route.Agent{{ID: "main", Links: []route.Link{{}}}}},
-		"scope":               {Scope: "per-planet"},
+		"the ID a is used twice": {Default: "a", Agents: []route.Agent{{ID: "A"}, {ID: "a "}}},
+		"the default agent":      {Agents: []route.Agent{{ID: "a"}}},
+		"agent a":                {Default: "a", Agents: []route.Agent{{ID: "a", Scope: "all"}}},
+		"agent main":             {Agents: []route.Agent{{ID: "main", Links: []route.Link{{}}}}},
+		"scope":                  {Scope: "per-planet"},
 		"the agent is missing":   {Bindings: []route.Binding{{Channel: "x"}}},
-		"binding 2":           {Agents: []route.Agent{{ID: "main"}}, Bindings: []route.Binding{{Agent: "main"}, {Agent: "x"}}},
-		"kind of peer":        {Bindings: []route.Binding{{Agent: "x", PeerKind: "fax", Peer: "1"}}},
-		"without the peer":         {Bindings: []route.Binding{{Agent: "x", PeerKind: "group"}}},
-		"main key":            {MainKey: "a:b"},
-		"not a reserved word":   {MainKey: "global"},
-		"the name is missing":      {Links: []route.Link{{IDs: []string{"1"}}}},
-		"both bob and alice":  {Links: route.Links(map[string][]string{"Bob": {"1"}, "alice": {"2", "1"}})},
-		"want main, per-peer": {Scope: "per-planet"},
+		"binding 2":              {Agents: []route.Agent{{ID: "main"}}, Bindings: []route.Binding{{Agent: "main"}, {Agent: "x"}}},
+		"kind of peer":           {Bindings: []route.Binding{{Agent: "x", PeerKind: "fax", Peer: "1"}}},
+		"without the peer":       {Bindings: []route.Binding{{Agent: "x", PeerKind: "group"}}},
+		"main key":               {MainKey: "a:b"},
+		"not a reserved word":    {MainKey: "global"},
+		"the name is missing":    {Links: []route.Link{{IDs: []string{"1"}}}},
+		"both bob and alice":     {Links: route.Links(map[string][]string{"Bob": {"1"}, "alice": {"2", "1"}})},
+		"want main, per-peer":    {Scope: "per-planet"},
 	} {
 		if err := c.Check(); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("want %q: %v", want, err)
