@@ -35,14 +35,14 @@ var rooms = []room{
 	{"tool", []string{".", "provider", "internal/base/..."}, "what an agent can do"},
 	{"compact", []string{".", "window", "store", "provider", "internal/base/...", "internal/find/digest"}, "no concrete store or provider"},
 	{"agent", []string{".", "window", "store", "provider", "tool", "compact", "internal/base/..."}, "no concrete store, dialect or provider"},
-	{"internal/render/...", []string{".", "wire", "window", "internal/base/...", "internal/find/mask"}, "entries and answers as people see them, on pages and terminals"},
-	{"internal/gateway/...", []string{".", "wire", "window", "store", "provider", "compact", "tool", "agent", "internal/base/...", "internal/disk/vfs", "internal/disk/filehistory", "internal/find/...", "internal/formats/...", "internal/render/..."}, "owns sessions; contracts only: serve supplies the members, and tool is that of calls that clients run; never its doors"},
+	{"internal/render/...", []string{".", "wire", "window", "internal/base/...", "internal/find/mask"}, "displays entries and answers on pages and terminals"},
+	{"internal/gateway/...", []string{".", "wire", "window", "store", "provider", "compact", "tool", "agent", "internal/base/...", "internal/disk/vfs", "internal/disk/filehistory", "internal/find/...", "internal/formats/...", "internal/render/..."}, "owns sessions; depends on interfaces that serve implements, never on doors; tool is for calls that clients run"},
 	{"internal/door/...", []string{".", "wire", "client", "store", "internal/base/...", "internal/disk/...", "internal/find/search", "internal/formats/dialect/native", "internal/render/...", "internal/gateway/..."}, "protocols in front of a gateway: HTTP, OpenAI's, MCP, ACP, pages"},
-	{"internal/ops/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/...", "internal/gateway/...", "internal/door/..."}, "settings, and what operators run: serve, doctor, backup, migrate"},
+	{"internal/ops/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/...", "internal/gateway/...", "internal/door/..."}, "settings and operations: serve, doctor, backup, migrate"},
 	{"internal/term/...", []string{".", "wire", "client", "internal/base/...", "internal/disk/vfs", "internal/disk/history", "internal/find/grep", "internal/formats/...", "internal/render/...", "internal/door/acp", "internal/door/mcp", "internal/ops/..."}, "a client at a terminal; never a store"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
-	{"examples/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent"}, "what a stranger could write: nothing internal"},
-	{"proving/...", []string{"..."}, "measures and tries everything; the product does not know it"},
+	{"examples/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent"}, "code that users could write: nothing internal"},
+	{"proving/...", []string{"..."}, "benchmarks and tests of everything; the product does not import it"},
 }
 
 // families lists members that must not import each other, only their shared package.
@@ -60,8 +60,8 @@ var narrow = []room{
 	{"internal/term/chat", []string{".", "wire", "client", "internal/base/...", "internal/disk/history", "internal/render/...", "internal/term/line", "internal/term/local"}, "a client"},
 	{"internal/term/local", []string{".", "internal/disk/vfs"}, "the user's machine; knows no sessions"},
 	{"internal/term/browse", []string{".", "wire", "client", "internal/base/...", "internal/render/...", "internal/term/line"}, "a client"},
-	{"internal/term/line", []string{"internal/disk/vfs", "internal/disk/history", "internal/base/..."}, "a terminal, whoever reads it"},
-	{"internal/ops/config", []string{".", "internal/base/...", "internal/disk/vfs"}, "settings, whoever uses them"},
+	{"internal/term/line", []string{"internal/disk/vfs", "internal/disk/history", "internal/base/..."}, "a terminal, independent of its use"},
+	{"internal/ops/config", []string{".", "internal/base/...", "internal/disk/vfs"}, "settings, independent of their use"},
 	{"internal/ops/memory", []string{".", "window", "store", "provider", "internal/base/...", "internal/disk/vfs", "internal/find/digest"}, "no concrete store or provider; notes are files"},
 	{"internal/ops/doctor", []string{".", "window", "store", "store/filestore", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/prose"}, "opens files directly: it must work when nothing else does"},
 }
@@ -69,37 +69,37 @@ var narrow = []room{
 // guests lists the packages that may import third-party modules. Modules without a line are
 // rejected.
 var guests = []guest{
-	{"golang.org/x/term", []string{"internal/term/line"}, "the terminal: every key at once, and its size"},
+	{"golang.org/x/term", []string{"internal/term/line"}, "the terminal: raw mode and size"},
 	{"github.com/nats-io/", []string{"store/jetstream", "store/jetstream/jetstreamtest"}, "the cluster"},
-	{"github.com/clipperhouse/displaywidth", []string{"internal/term/line", "internal/term/line/linetest", "internal/render/markdown", "internal/render/prose"}, "how wide characters are, and what is one"},
+	{"github.com/clipperhouse/displaywidth", []string{"internal/term/line", "internal/term/line/linetest", "internal/render/markdown", "internal/render/prose"}, "the width and boundaries of characters"},
 	{"golang.org/x/sys/", []string{"internal/disk/vfs/...", "internal/term/line", "proving/soak"}, "system calls the standard library lacks"},
 	{"github.com/spf13/", []string{"internal/term/cli", "cmd/..."}, "commands and flags"},
-	{"github.com/pelletier/go-toml/", []string{"internal/ops/config", "internal/find/mask"}, "reads settings, with the place of every value; and the rules of gitleaks as they come"},
-	{"github.com/adhocore/gronx", []string{"internal/ops/config", "internal/gateway/timer"}, "when a job runs next, and whether its schedule is one"},
+	{"github.com/pelletier/go-toml/", []string{"internal/ops/config", "internal/find/mask"}, "reads settings, with the position of every value, and the gitleaks rules"},
+	{"github.com/adhocore/gronx", []string{"internal/ops/config", "internal/gateway/timer"}, "the next run of a job, and validation of schedules"},
 	{"github.com/klauspost/compress/zstd", []string{"internal/ops/serve", "internal/term/cli", "internal/formats/dialects", "internal/ops/backup", "store/jetstream", "internal/disk/filehistory", "cmd/firn"}, "some tools compress old transcripts; so does a store that seals them, and a backup"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/door/mcp"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/door/acp"}, "the protocol's types, made from its schema"},
 	{"github.com/yuin/goldmark", []string{"internal/render/richtext"}, "reads Markdown"},
-	{"github.com/microcosm-cc/bluemonday", []string{"internal/render/richtext"}, "the second wall: lets through what is on a list"},
-	{"modernc.org/sqlite", []string{"internal/find/fulltext"}, "the index of words, which can be thrown away"},
+	{"github.com/microcosm-cc/bluemonday", []string{"internal/render/richtext"}, "sanitizes HTML with an allowlist"},
+	{"modernc.org/sqlite", []string{"internal/find/fulltext"}, "the full-text index, which can be rebuilt"},
 	{"github.com/aymanbagabas/go-udiff", []string{"internal/base/linediff"}, "compares texts line by line"},
-	{"golang.org/x/net/html", []string{"tool"}, "reads pages of the web as text"},
-	{"github.com/fsnotify/fsnotify", []string{"internal/disk/journal"}, "wakes those who follow a file that another process adds to"},
+	{"golang.org/x/net/html", []string{"tool"}, "converts web pages to text"},
+	{"github.com/fsnotify/fsnotify", []string{"internal/disk/journal"}, "notifies readers of a file that another process appends to"},
 }
 
 // testGuests are for test files everywhere, and for suites that other
 // packages' tests call.
 var testGuests = []guest{
-	{"pgregory.net/rapid", []string{"store/storetest", "internal/formats/dialect/dialecttest", "internal/disk/vfs/..."}, "random operations that shrink"},
+	{"pgregory.net/rapid", []string{"store/storetest", "internal/formats/dialect/dialecttest", "internal/disk/vfs/..."}, "property tests with shrinking"},
 	{"github.com/google/go-cmp/", []string{"store/storetest", "internal/formats/dialect/dialecttest"}, "readable differences"},
-	{"github.com/anishathalye/porcupine", nil, "whether what many have seen at once can have happened in some order"},
-	{"github.com/rogpeppe/go-internal/", nil, "scripts of commands and what they print"},
-	{"github.com/hanwen/go-fuse/", []string{"internal/disk/vfs/..."}, "a file system that loses what was not synced"},
-	{"github.com/modelcontextprotocol/go-sdk/", nil, "speaks to firn mcp as others do"},
-	{"github.com/coder/acp-go-sdk", nil, "speaks to firn acp as editors do"},
-	{"golang.org/x/net/html", nil, "reads HTML as browsers do, to see what is in it"},
-	{"github.com/getkin/kin-openapi/", nil, "a second opinion on the description of the API"},
-	{"github.com/chromedp/", nil, "steers the browser that looks at the pages"},
+	{"github.com/anishathalye/porcupine", nil, "linearizability of concurrent operations"},
+	{"github.com/rogpeppe/go-internal/", nil, "command scripts with expected output"},
+	{"github.com/hanwen/go-fuse/", []string{"internal/disk/vfs/..."}, "a file system that loses unsynced data"},
+	{"github.com/modelcontextprotocol/go-sdk/", nil, "a client for firn mcp"},
+	{"github.com/coder/acp-go-sdk", nil, "a client for firn acp"},
+	{"golang.org/x/net/html", nil, "parses HTML like browsers, to check its content"},
+	{"github.com/getkin/kin-openapi/", nil, "checks the OpenAPI description"},
+	{"github.com/chromedp/", nil, "controls the browser in page tests"},
 }
 
 // deeds restricts operations to packages. A deed is a use of a name ("os.Exit"), an import
@@ -114,19 +114,19 @@ var deeds = []deed{
 	{
 		what: []string{"import . *"},
 		in:   []string{"..."},
-		why:  "a name tells where it comes from, and these tables can see it",
+		why:  "each name shows its package, and these tables can check it",
 	},
 	{
 		what:   []string{"os.Exit", "log.Fatal*", "syscall.Exit"},
 		in:     []string{"..."},
 		owners: []string{"cmd/...", "examples/...", "proving/..."},
-		why:    "only a main ends the process",
+		why:    "only main ends the process",
 	},
 	{
 		what:   []string{"os.Getenv", "os.LookupEnv", "os.Environ", "os.ExpandEnv", "os.Setenv", "os.Args", "os.UserHomeDir", "os.UserConfigDir", "os.UserCacheDir", "syscall.Getenv", "import flag", "import github.com/spf13/*"},
 		in:     []string{"..."},
 		owners: []string{"cmd/...", "internal/ops/config", "internal/term/cli", "examples/...", "proving/...", "internal/base/basetest"},
-		why:    "flags and environment become arguments at the rim",
+		why:    "flags and environment are read only in the outermost packages",
 	},
 	{
 		what: []string{
@@ -136,7 +136,7 @@ var deeds = []deed{
 		},
 		in:     []string{"..."},
 		owners: []string{"internal/disk/vfs", "cmd/...", "examples/...", "proving/..."},
-		why:    "one place makes files, for their owner alone, and tests can make it fail",
+		why:    "one package creates files, readable only by their owner, and tests can make it fail",
 		except: []exception{{"tool", "opens the workspace as an os.Root, which nothing escapes; the files in it are the user's, not ours"},
 			{"internal/ops/instructions", "reads the project as an os.Root, which nothing escapes; makes no file"},
 			{"store/jetstream/jetstreamtest", "damages and empties the directories of servers that tests have started"}},
@@ -148,12 +148,12 @@ var deeds = []deed{
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
 		},
 		in:  []string{"internal/formats/dialect/...", "internal/base/route", "window", "internal/find/search", "internal/find/mask", "internal/render/highlight", "internal/render/richtext", "internal/render/card", "internal/render/page", "internal/term/manual", "internal/gateway/maintenance", "internal/base/typo", "internal/ops/unit"},
-		why: "deciding is pure: no file, no network, no clock",
+		why: "these packages are pure: no files, no network, no clock",
 	},
 	{
 		what: []string{"import net/http*"},
 		in:   []string{"internal/gateway"},
-		why:  "who owns sessions knows no HTTP: its doors are in internal/door/api",
+		why:  "the gateway is independent of HTTP, which is in internal/door/api",
 	},
 	{
 		what: []string{
@@ -161,7 +161,7 @@ var deeds = []deed{
 			"firn.dev/internal/base/rawjson.New*", "encoding/json.Unmarshal", "encoding/json.Marshal*", "encoding/json.New*",
 		},
 		in:  []string{"internal/disk/journal", "internal/disk/vfs/..."},
-		why: "a journal stores lines: whether one is whole JSON it may ask, what it says is for a dialect to know",
+		why: "a journal stores lines: it may check that a line is complete JSON, but only dialects interpret it",
 	},
 }
 

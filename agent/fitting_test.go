@@ -344,15 +344,15 @@ func TestDrafts(t *testing.T) {
 		b := play(t, slow)
 		ctx, cancel := context.WithCancel(t.Context())
 		defer cancel()
-		heard := 0
+		received := 0
 		for e, err := range b.Run(ctx, b.id, agent.TextInput("go")) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if d, ok := e.(agent.Delta); ok {
-				heard += len(d.Text)
-				if kept := len(drafted(b)); heard-kept > 10*16 {
-					t.Errorf("of %d bytes %d are kept", heard, kept)
+				received += len(d.Text)
+				if kept := len(drafted(b)); received-kept > 10*16 {
+					t.Errorf("of %d bytes %d are kept", received, kept)
 				}
 			}
 		}

@@ -235,21 +235,21 @@ func (f *fake) sendTurn(s *eventSender) {
 
 // eventSender sends events until its fault occurs.
 type eventSender struct {
-	w      http.ResponseWriter
-	r      *http.Request
-	mishap mishap
-	told   int
+	w        http.ResponseWriter
+	r        *http.Request
+	mishap   mishap
+	reported int
 }
 
 func (s *eventSender) flush() { http.NewResponseController(s.w).Flush() }
 
 // send sends an event, or triggers the fault and returns false.
 func (s *eventSender) send(e wire.Event) bool {
-	if s.mishap.fault != "" && s.told == s.mishap.after {
+	if s.mishap.fault != "" && s.reported == s.mishap.after {
 		s.fail(e)
 		return false
 	}
-	s.told++
+	s.reported++
 	s.w.Write(spell(e))
 	s.flush()
 	return true

@@ -19,8 +19,8 @@ type editor struct {
 
 	mu sync.Mutex
 	// heard are the updates in short form; more wakes a waiting reader.
-	heard []string
-	more  chan struct{}
+	received []string
+	more     chan struct{}
 	// choose answers a permission request; nil means that it fails.
 	choose func(acp.RequestPermissionRequest) acp.PermissionOptionId
 }
@@ -76,7 +76,7 @@ func (e *editor) SessionUpdate(_ context.Context, n acp.SessionNotification) err
 		line = "usage"
 	}
 	e.mu.Lock()
-	e.heard = append(e.heard, line)
+	e.received = append(e.received, line)
 	e.mu.Unlock()
 	select {
 	case e.more <- struct{}{}:
@@ -90,7 +90,7 @@ func (e *editor) take() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	var lines []string
-	for _, h := range e.heard {
+	for _, h := range e.received {
 		who, text, _ := strings.Cut(h, ": ")
 		if n := len(lines); n > 0 && (who == "agent" || who == "thought") && strings.HasPrefix(lines[n-1], who+": ") {
 			lines[n-1] += text
@@ -98,7 +98,7 @@ func (e *editor) take() string {
 		}
 		lines = append(lines, h)
 	}
-	e.heard = nil
+	e.received = nil
 	return strings.Join(lines, "\n")
 }
 
@@ -107,7 +107,7 @@ func (e *editor) await(text string) {
 	e.t.Helper()
 	for {
 		e.mu.Lock()
-		all := strings.Join(e.heard, "")
+		all := strings.Join(e.received, "")
 		e.mu.Unlock()
 		if strings.Contains(all, text) {
 			return

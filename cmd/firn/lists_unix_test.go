@@ -275,7 +275,7 @@ func (l *lists) asked(what string, c *client.Client) sight {
 }
 
 // compare reports the differences between a view and the transcripts.
-func (l *lists) compare(all []sight, want map[firn.ID]told) {
+func (l *lists) compare(all []sight, want map[firn.ID]listing) {
 	l.t.Helper()
 	for _, s := range all {
 		for id := range s.sessions {
@@ -292,7 +292,7 @@ func (l *lists) compare(all []sight, want map[firn.ID]told) {
 			if s.shown != nil && s.shown[id] == w.empty {
 				l.t.Errorf("%s: %s: session %s is listed: %t, empty: %t", l.step, s.what, id, s.shown[id], w.empty)
 			}
-			if g := toldBy(got, w); g != w.line {
+			if g := formatListed(got, w); g != w.line {
 				l.t.Errorf("%s: %s says of session %s\n%s\nits transcript says\n%s\n%s", l.step, s.what, id, g, w.line, w.shape)
 			}
 		}
@@ -308,7 +308,7 @@ func (l *lists) compare(all []sight, want map[firn.ID]told) {
 
 // compareTable compares where keys point with sessions.json. A key of a session that is in
 // the bin points at nothing until the session is restored; its row stays.
-func (l *lists) compareTable(keys map[string]firn.ID, there map[firn.ID]told) {
+func (l *lists) compareTable(keys map[string]firn.ID, there map[firn.ID]listing) {
 	l.t.Helper()
 	data, err := os.ReadFile(filepath.Join(l.home, "agents", "main", "sessions", "sessions.json"))
 	if errors.Is(err, os.ErrNotExist) && len(keys) == 0 {

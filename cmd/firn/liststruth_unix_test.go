@@ -16,8 +16,8 @@ import (
 	"firn.dev/wire"
 )
 
-// told holds the properties of a session from a full read of its transcript.
-type told struct {
+// listing holds the properties of a session from a full read of its transcript.
+type listing struct {
 	// line is all that is compared, shape which entry follows which.
 	line     string
 	shape    string
@@ -32,7 +32,7 @@ type told struct {
 }
 
 // truths reads all transcripts.
-func (l *lists) truths() map[firn.ID]told {
+func (l *lists) truths() map[firn.ID]listing {
 	l.t.Helper()
 	st, err := filestore.Open(l.home, filestore.Options{ReadOnly: true})
 	if errors.Is(err, firn.ErrNotFound) {
@@ -46,7 +46,7 @@ func (l *lists) truths() map[firn.ID]told {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	all := make(map[firn.ID]told)
+	all := make(map[firn.ID]listing)
 	for _, h := range holdings {
 		if h.Removed || h.Receipt != nil {
 			continue
@@ -139,7 +139,7 @@ func isContent(e firn.Entry) bool {
 	return true
 }
 
-func (r *transcriptReader) properties(h store.Holding) told {
+func (r *transcriptReader) properties(h store.Holding) listing {
 	off := make(map[firn.EntryID]bool)
 	for i := len(r.stones) - 1; i >= 0; i-- {
 		if !off[r.stoneIDs[i]] {
@@ -149,7 +149,7 @@ func (r *transcriptReader) properties(h store.Holding) told {
 	hidden := off[firn.EntryID(h.ID)]
 	leaves, shape := leavesOf(r.tree)
 	state := wire.State{Turns: r.used.Turns, Messages: r.used.Messages, Compactions: r.used.Compactions, Branches: leaves}
-	return told{
+	return listing{
 		line: spell(wire.Session{
 			Title: r.title, Prompt: r.prompt, CWD: r.header.CWD, Agent: r.header.Agent, Key: r.header.Key, Hidden: hidden, Archived: h.Archived, Empty: !r.content, End: r.end,
 			Created: r.created, Updated: r.updated, Bytes: h.Bytes, Counts: countsOnWire(r.last), State: &state,
@@ -196,9 +196,9 @@ func spell(s wire.Session, tags string) string {
 		s.Title, s.Prompt, s.CWD, s.Agent, tags, s.Hidden, s.Archived, s.Empty, s.End, s.Bytes, s.Created.UTC(), s.Updated.UTC(), counts, s.State.Turns, s.State.Messages, s.State.Compactions, s.State.Branches)
 }
 
-// toldBy formats the properties of a session in a list. A list without states leaves them
+// formatListed formats the properties of a session in a list. A list without states leaves them
 // out.
-func toldBy(s wire.Session, want told) string {
+func formatListed(s wire.Session, want listing) string {
 	if s.State == nil || want.purged {
 		s.State = &wire.State{}
 		said := spell(s, strings.Join(s.Tags, ","))
@@ -208,7 +208,7 @@ func toldBy(s wire.Session, want told) string {
 }
 
 // latestOf is the session that was added to last, of those that are listed.
-func latestOf(all map[firn.ID]told) (latest firn.ID) {
+func latestOf(all map[firn.ID]listing) (latest firn.ID) {
 	for id, w := range all {
 		if w.listed && (latest == "" || w.updated.After(all[latest].updated) || w.updated.Equal(all[latest].updated) && id < latest) {
 			latest = id

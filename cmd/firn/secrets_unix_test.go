@@ -90,10 +90,10 @@ func parrot(t *testing.T) *httptest.Server {
 // only a token do not see file paths.
 func TestSecretsAreNotTold(t *testing.T) {
 	const key, header, file, spans, basic, pushes = "sk-key-9f8e7d6c5b4a", "header-1a2b3c4d5e6f", "file-0f9e8d7c6b5a", "spans-77aa88bb99cc", "pass-word-5566778899", "pushes-2468ace02468"
-	heard, private := newHearsay(), newHearsay()
+	received, private := newHearsay(), newHearsay()
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
-		heard.add("a span", data)
+		received.add("a span", data)
 		w.Write([]byte("{}"))
 	}))
 	t.Cleanup(collector.Close)
@@ -142,7 +142,7 @@ secret_env = "PUSHES"
 	id := firnIn(t, home, "new", "--title", "One")
 	damaged := firnIn(t, home, "new", "--title", "Two")
 	firnIn(t, home, "append", damaged, "--user", "hello")
-	a := &asker{t: t, base: "http://" + tcpOf(t, home), tokens: tokens, heard: heard, private: private}
+	a := &asker{t: t, base: "http://" + tcpOf(t, home), tokens: tokens, received: received, private: private}
 	a.fail(id, damaged, home)
 	a.sign(pushes)
 	for _, model := range []string{"one/m", "two/m", "openai/gpt-5"} {
@@ -168,15 +168,15 @@ secret_env = "PUSHES"
 		t.Fatal(err)
 	}
 	cmd.Wait() // how it ends after its files were broken is not asked here
-	heard.add("the log", log.Bytes())
-	if log.Len() == 0 || a.failures < 60 || a.upstream < 12 || heard.said["a span"] == nil {
-		t.Errorf("only %d requests failed, %d of them by models; the spans are %v", a.failures, a.upstream, heard.said["a span"])
+	received.add("the log", log.Bytes())
+	if log.Len() == 0 || a.failures < 60 || a.upstream < 12 || received.said["a span"] == nil {
+		t.Errorf("only %d requests failed, %d of them by models; the spans are %v", a.failures, a.upstream, received.said["a span"])
 	}
 	secrets := []string{key, header, file, spans, basic, pushes, a.wrong}
 	for _, secret := range tokens {
 		secrets = append(secrets, secret)
 	}
-	heard.without(t, "a secret", secrets...)
+	received.without(t, "a secret", secrets...)
 	private.without(t, "where files are", home)
 }
 
@@ -226,10 +226,10 @@ func breakFiles(t *testing.T, home, id string) {
 
 // asker asks a gateway, with tokens.
 type asker struct {
-	t              *testing.T
-	base, wrong    string
-	tokens         map[string]string
-	heard, private *hearsay
+	t                 *testing.T
+	base, wrong       string
+	tokens            map[string]string
+	received, private *hearsay
 	// failures is how many requests failed, upstream how many because of a model.
 	failures, upstream int
 }
@@ -264,7 +264,7 @@ func (a *asker) send(scope, method, path, body string, change func(*http.Request
 		a.t.Fatal(err)
 	}
 	reported := fmt.Appendf(nil, "%s %v %s", answer.Status, answer.Header, data)
-	a.heard.add("the answer to "+scope+" "+method+" "+path, reported)
+	a.received.add("the answer to "+scope+" "+method+" "+path, reported)
 	if answer.StatusCode >= 400 {
 		a.failures++
 	}

@@ -75,7 +75,7 @@ func TestFollowersShare(t *testing.T) {
 	for n := range followers {
 		data[n] = make(map[*byte]bool)
 		all.Go(func() {
-			heard := 0
+			received := 0
 			for e, err := range g.Events(ctx, id, 0) {
 				if err != nil {
 					t.Errorf("follower %d: %v", n, err)
@@ -90,12 +90,12 @@ func TestFollowersShare(t *testing.T) {
 				if e.Pos <= end {
 					continue
 				}
-				if !strings.Contains(string(e.Data), fmt.Sprintf("entry %03d", heard)) {
-					t.Errorf("follower %d got %s, want entry %d", n, e.Data, heard)
+				if !strings.Contains(string(e.Data), fmt.Sprintf("entry %03d", received)) {
+					t.Errorf("follower %d got %s, want entry %d", n, e.Data, received)
 					return
 				}
 				data[n][&e.Data[0]] = true
-				if heard++; heard == entries {
+				if received++; received == entries {
 					return
 				}
 			}
@@ -144,10 +144,10 @@ func TestFollowerFallsBehind(t *testing.T) {
 	const entries = 1000
 	reached := make(chan struct{})
 	go func() {
-		heard := 0
+		received := 0
 		for e, err := range g.Events(ctx, id, end) {
 			if err == nil && e.Name == wire.EntryAppended {
-				if heard++; heard == entries {
+				if received++; received == entries {
 					close(reached)
 					return
 				}

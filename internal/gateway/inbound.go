@@ -154,8 +154,8 @@ func (g *core) hasMessage(ctx context.Context, id firn.ID, message firn.EntryID)
 		if rec.Gap != nil {
 			continue
 		}
-		heard := rec.Glance.ID == message || isMessage(&rec, message) // isMessage does not match machine messages
-		if heard || rec.Glance.Kind == firn.KindCustom && isQueued(&rec, message) {
+		received := rec.Glance.ID == message || isMessage(&rec, message) // isMessage does not match machine messages
+		if received || rec.Glance.Kind == firn.KindCustom && isQueued(&rec, message) {
 			return true, nil
 		}
 	}

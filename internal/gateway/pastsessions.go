@@ -110,11 +110,11 @@ func (g *messageHistory) findDelivered(ctx context.Context, key string, present 
 		if id == present {
 			return false, nil // its turn checks that
 		}
-		heard, err := g.wasDelivered(ctx, id, s, message)
-		if heard {
+		received, err := g.wasDelivered(ctx, id, s, message)
+		if received {
 			found = id
 		}
-		return heard, err
+		return received, err
 	})
 	return found, err
 }
@@ -144,8 +144,8 @@ func (g *messageHistory) wasDelivered(ctx context.Context, id firn.ID, s *pastSe
 		s.end, s.messages = end, messages
 		g.past.mu.Unlock()
 	}
-	_, heard := messages[messageHash(message)]
-	return heard, nil
+	_, received := messages[messageHash(message)]
+	return received, nil
 }
 
 // ignoreGone ignores the error of a removed session, which holds no messages.

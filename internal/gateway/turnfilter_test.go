@@ -11,15 +11,15 @@ import (
 )
 
 // heard records the events of a turn.
-type heard struct {
+type received struct {
 	names []string
 	text  string
 	done  chan struct{}
 }
 
 // listenTo sends a message and records events until it is answered.
-func (d *desk) listenTo(turn wire.Turn) *heard {
-	h := &heard{done: make(chan struct{})}
+func (d *desk) listenTo(turn wire.Turn) *received {
+	h := &received{done: make(chan struct{})}
 	go func() {
 		defer close(h.done)
 		for e, err := range d.StreamTurn(d.t.Context(), "s", turn) {
@@ -62,7 +62,7 @@ func TestListenersHearTheirOwnTurn(t *testing.T) {
 			d.gate <- struct{}{}
 		}
 		for name, c := range map[string]struct {
-			*heard
+			*received
 			text   string
 			queued bool
 		}{
@@ -70,8 +70,8 @@ func TestListenersHearTheirOwnTurn(t *testing.T) {
 			"the second in the middle": {late, "re: two", false}, "the third": {third, both34, true}, "the fourth": {fourth, both34, true},
 		} {
 			<-c.done
-			if c.heard.text != c.text {
-				t.Errorf("%s heard %q, want %q", name, c.heard.text, c.text)
+			if c.received.text != c.text {
+				t.Errorf("%s heard %q, want %q", name, c.received.text, c.text)
 			}
 			if slices.Contains(c.names, wire.TurnQueued) != c.queued || c.names[len(c.names)-1] != wire.TurnCompleted {
 				t.Errorf("%s heard %q", name, c.names)

@@ -105,6 +105,6 @@ func (c *conversation) flush() reply {
 
 // quoted returns a text as encoded within a JSON string.
 func quoted(text string) string {
-	spelt := rawjson.AppendString(nil, text)
-	return string(spelt[1 : len(spelt)-1])
+	encoded := rawjson.AppendString(nil, text)
+	return string(encoded[1 : len(encoded)-1])
 }

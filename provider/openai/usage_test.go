@@ -10,8 +10,8 @@ import (
 
 func TestUsage(t *testing.T) {
 	for _, c := range []struct {
-		told string
-		want *firn.Usage
+		reported string
+		want     *firn.Usage
 	}{
 		{`null`, nil},
 		{`"none"`, nil},
@@ -26,13 +26,13 @@ func TestUsage(t *testing.T) {
 		{`{"prompt_tokens":10.0,"completion_tokens":"5","total_tokens":-3}`, &firn.Usage{Input: 10, Total: 10}},
 		{`{"prompt_tokens":1e99,"completion_tokens":5}`, &firn.Usage{Output: 5, Total: 5}},
 	} {
-		got := readChatUsage(json.RawMessage(c.told), provider.Price{})
+		got := readChatUsage(json.RawMessage(c.reported), provider.Price{})
 		if (got == nil) != (c.want == nil) {
-			t.Errorf("%s: got %+v, want %+v", c.told, got, c.want)
+			t.Errorf("%s: got %+v, want %+v", c.reported, got, c.want)
 			continue
 		}
 		if got != nil && (got.Input != c.want.Input || got.Output != c.want.Output || got.CacheRead != c.want.CacheRead || got.CacheWrite != c.want.CacheWrite || got.Total != c.want.Total) {
-			t.Errorf("%s: got %+v, want %+v", c.told, got, c.want)
+			t.Errorf("%s: got %+v, want %+v", c.reported, got, c.want)
 		}
 	}
 }

@@ -37,9 +37,9 @@ func TestAuditorFinds(t *testing.T) {
 	say("w", waits)
 	is := func(session firn.ID, id firn.EntryID) spoken { return spoken{session, id, "it", "c"} }
 	for name, c := range map[string]struct {
-		told expected
-		end  bool
-		want string
+		reported expected
+		end      bool
+		want     string
 	}{
 		"as it is":        {expected{said: []spoken{is("s", one.ID), is("s", two.ID)}, noted: []spoken{{session: "s", text: "n"}}, lost: []spoken{{session: "s", text: "m"}}, made: []firn.ID{"s"}}, true, ""},
 		"lost":            {expected{said: []spoken{is("s", "gone")}}, true, "is there 0 times"},
@@ -55,12 +55,12 @@ func TestAuditorFinds(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			a := &auditor{home: home, strict: []firn.ID{"s"}}
 			if c.want == "" || !strings.Contains(c.want, "forked") {
-				c.told.moves = merge(c.told.moves, "b")
+				c.reported.moves = merge(c.reported.moves, "b")
 			}
 			if strings.Contains(name, "moves") {
 				a.strict = nil
 			}
-			wrong, err := a.audit(t.Context(), c.told, c.end)
+			wrong, err := a.audit(t.Context(), c.reported, c.end)
 			if err != nil {
 				t.Fatal(err)
 			}

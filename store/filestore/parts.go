@@ -50,7 +50,7 @@ type openSessions struct {
 	syncedAgents sync.Map // agents whose directory is durable; see ensureAgentDir
 	unregister   func()   // removes the store from Options.Descriptors
 	keys         interface {
-		touch(s *session, at time.Time, told tally)
+		touch(s *session, at time.Time, counts tally)
 	}
 }
 

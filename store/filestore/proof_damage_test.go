@@ -20,8 +20,8 @@ type damage struct {
 	parts map[string][]byte
 	// want are the intact lines that must be read; told is set if the damage must be
 	// reported.
-	want [][]byte
-	told bool
+	want       [][]byte
+	mustReport bool
 }
 
 // check reads a damaged transcript without changing it, then appends to it. Exactly the
@@ -37,7 +37,7 @@ func (d damage) check(t *testing.T, windows bool) error {
 	if err != nil {
 		return err
 	}
-	if len(s.extra) > 0 || d.told && len(s.gaps) == 0 {
+	if len(s.extra) > 0 || d.mustReport && len(s.gaps) == 0 {
 		return fmt.Errorf("gaps: %v, and more than is there: %q", s.gaps, s.extra)
 	}
 	if err := lookBack(st, d.want, true); err != nil {
@@ -91,7 +91,7 @@ func (d damage) goOn(h *hurt, windows bool) error {
 
 // one returns damage to a transcript in one file.
 func one(data []byte, reported bool, want ...[]byte) damage {
-	return damage{parts: map[string][]byte{"": data}, want: want, told: reported}
+	return damage{parts: map[string][]byte{"": data}, want: want, mustReport: reported}
 }
 
 // checkAll checks damages by name, the windows of every seventh.
@@ -180,14 +180,14 @@ func TestDamageByEditors(t *testing.T) {
 	damages := []damage{
 		{name: "CRLF", parts: map[string][]byte{"": bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n"))}, want: tr.lines},
 		{name: "CRLF, and the last one cut", parts: map[string][]byte{"": bytes.TrimSuffix(bytes.ReplaceAll(data, []byte("\n"), []byte("\r\n")), []byte("\n"))}, want: tr.lines},
-		{name: "a byte order mark", parts: map[string][]byte{"": join(bom, data)}, want: tr.lines, told: true},
-		{name: "two of them", parts: map[string][]byte{"": join(bom, bom, data)}, want: tr.lines, told: true},
+		{name: "a byte order mark", parts: map[string][]byte{"": join(bom, data)}, want: tr.lines, mustReport: true},
+		{name: "two of them", parts: map[string][]byte{"": join(bom, bom, data)}, want: tr.lines, mustReport: true},
 		{name: "blank lines", parts: map[string][]byte{"": bytes.ReplaceAll(data, []byte("\n"), []byte("\n\n \t\r\n"))}, want: tr.lines},
 		{name: "spaces around", parts: map[string][]byte{"": bytes.ReplaceAll(data, []byte("\n"), []byte(" \t\n  "))}, want: tr.lines},
 		{name: "no newline at the end", parts: map[string][]byte{"": bytes.TrimSuffix(data, []byte("\n"))}, want: tr.lines},
-		{name: "text before it", parts: map[string][]byte{"": join([]byte("hello, this is no JSON\n"), data)}, want: tr.lines, told: true},
-		{name: "text behind it", parts: map[string][]byte{"": join(data, []byte("hello, this is no JSON\n"))}, want: tr.lines, told: true},
-		{name: "an array behind it", parts: map[string][]byte{"": join(data, []byte("[{}]\n"))}, want: tr.lines, told: true},
+		{name: "text before it", parts: map[string][]byte{"": join([]byte("hello, this is no JSON\n"), data)}, want: tr.lines, mustReport: true},
+		{name: "text behind it", parts: map[string][]byte{"": join(data, []byte("hello, this is no JSON\n"))}, want: tr.lines, mustReport: true},
+		{name: "an array behind it", parts: map[string][]byte{"": join(data, []byte("[{}]\n"))}, want: tr.lines, mustReport: true},
 	}
 	for i := range tr.lines {
 		d := one(join(tr.before(i), bom, tr.from(i)), true, tr.lines...)
@@ -313,7 +313,7 @@ func TestDamageParts(t *testing.T) {
 					if i != hit || slices.ContainsFunc(lines[i], func(whole []byte) bool { return bytes.Equal(bytes.TrimSpace(whole), bytes.TrimSpace(line)) }) {
 						d.want = append(d.want, bytes.TrimSpace(line))
 					} else {
-						d.told = true
+						d.mustReport = true
 					}
 				}
 			}

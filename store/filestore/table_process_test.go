@@ -72,7 +72,7 @@ type crew struct {
 	dir   string
 	kills atomic.Int64
 	mu    sync.Mutex
-	told  map[firn.ID]*binding
+	acked map[firn.ID]*binding
 }
 
 // TestTableKill lets eight processes bind keys and kills them at random. The file must
@@ -91,7 +91,7 @@ func TestTableKill(t *testing.T) {
 
 // killRound lets all writers make their bindings once and returns the number of kills.
 func killRound(t *testing.T, round uint64) int {
-	c := &crew{t: t, dir: t.TempDir(), told: make(map[firn.ID]*binding)}
+	c := &crew{t: t, dir: t.TempDir(), acked: make(map[firn.ID]*binding)}
 	if err := os.WriteFile(filepath.Join(c.dir, tableName), []byte(sample(t)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -178,9 +178,9 @@ func (c *crew) hear(line string) (number int, ok bool) {
 	}
 	c.mu.Lock()
 	defer c.mu.Unlock()
-	switch reported := c.told[firn.ID(id)]; {
+	switch reported := c.acked[firn.ID(id)]; {
 	case word == "try" && reported == nil:
-		c.told[firn.ID(id)] = &binding{key: key, id: firn.ID(id), begun: when}
+		c.acked[firn.ID(id)] = &binding{key: key, id: firn.ID(id), begun: when}
 	case word == "done" && reported != nil:
 		reported.end = when
 	default:
@@ -203,12 +203,12 @@ func (c *crew) whole() {
 // check checks that a key may point to a session: no other binding that started after it
 // was done was acknowledged.
 func (c *crew) check(key string, id firn.ID) {
-	now := c.told[id]
+	now := c.acked[id]
 	if now == nil || now.key != key {
 		c.t.Errorf("key %s points at %s, which nobody bound it to", key, id)
 		return
 	}
-	for _, other := range c.told {
+	for _, other := range c.acked {
 		if other.key == key && other.end != 0 && now.end != 0 && other.begun > now.end {
 			c.t.Errorf("key %s points at %s, though %s was bound and acknowledged after it", key, id, other.id)
 		}

@@ -148,13 +148,13 @@ func TestBus(t *testing.T) {
 	}
 	defer shut()
 	// A new listener may not be known to the servers yet, so repeat until it answers.
-	for heard := false; !heard; {
+	for received := false; !received; {
 		if err := a.Bus().Publish("g.b.call", inbox, []byte("hello")); err != nil {
 			t.Fatal(err)
 		}
 		select {
 		case n := <-notes:
-			if heard = true; n.Topic != "g.b.call" || string(n.Data) != "hello" {
+			if received = true; n.Topic != "g.b.call" || string(n.Data) != "hello" {
 				t.Fatalf("got %+v", n)
 			}
 			if err := b.Bus().Answer(n.Reply, []byte("yes")); err != nil {

@@ -319,11 +319,11 @@ func (c Config) encodeAccount(id string) string {
 	if c.Profile == V2026_1 {
 		return NormalizeAccount(id)
 	}
-	spelt := encodeID(normalizeAccountID(id), true)
-	if reserved[spelt] {
-		return escapeFirst(spelt)
+	encoded := encodeID(normalizeAccountID(id), true)
+	if reserved[encoded] {
+		return escapeFirst(encoded)
 	}
-	return spelt
+	return encoded
 }
 
 // identity returns the peer for the key: the name of the matching link, else the ID. If the

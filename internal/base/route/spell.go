@@ -185,9 +185,9 @@ const hexDigits = "0123456789abcdef"
 
 // escapeFirst escapes the first character of an encoded ID, so that it differs from every
 // encoding of [EncodeID] and still decodes to the same ID.
-func escapeFirst(spelt string) string {
-	_, size := utf8.DecodeRuneInString(spelt)
+func escapeFirst(encoded string) string {
+	_, size := utf8.DecodeRuneInString(encoded)
 	var b strings.Builder
-	escape(&b, spelt[:size])
-	return b.String() + spelt[size:]
+	escape(&b, encoded[:size])
+	return b.String() + encoded[size:]
 }

@@ -22,7 +22,7 @@ import (
 )
 
 // heard collects the lines that a follower received.
-type heard struct {
+type received struct {
 	mu    sync.Mutex
 	lines []string
 	ats   []firn.Pos
@@ -31,8 +31,8 @@ type heard struct {
 }
 
 // listen follows in a goroutine that ends with the sequence.
-func listen(all *sync.WaitGroup, seq iter.Seq2[Line, error]) *heard {
-	h := new(heard)
+func listen(all *sync.WaitGroup, seq iter.Seq2[Line, error]) *received {
+	h := new(received)
 	all.Go(func() {
 		for line, err := range seq {
 			h.mu.Lock()
@@ -49,7 +49,7 @@ func listen(all *sync.WaitGroup, seq iter.Seq2[Line, error]) *heard {
 	return h
 }
 
-func (h *heard) want(t *testing.T, lines []string) {
+func (h *received) want(t *testing.T, lines []string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -83,7 +83,7 @@ func TestFollow(t *testing.T) {
 		lines := numbered("n", 60)
 		var all sync.WaitGroup
 		type follower struct {
-			*heard
+			*received
 			from int
 		}
 		var followers []follower

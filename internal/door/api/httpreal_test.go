@@ -106,15 +106,15 @@ func TestRealGateway(t *testing.T) {
 	if n := strings.Count(strings.Join(onDisk(t, h, session.ID), "\n"), `"id":"m1"`); n != 1 {
 		t.Errorf("the message is there %d times", n)
 	}
-	var heard []string
+	var received []string
 	for e, err := range h.owner.StreamTurn(ctx, session.ID, wire.Turn{Text: "more"}) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		heard = append(heard, e.Name)
+		received = append(received, e.Name)
 	}
-	if !slices.Contains(heard, wire.DeltaText) || heard[len(heard)-1] != wire.TurnCompleted {
-		t.Errorf("heard %q", heard)
+	if !slices.Contains(received, wire.DeltaText) || received[len(received)-1] != wire.TurnCompleted {
+		t.Errorf("heard %q", received)
 	}
 	got, err := h.owner.Session(ctx, "@agent:main:main")
 	if err != nil || got.ID != session.ID || got.State == nil || got.State.Turns != 2 {
@@ -198,7 +198,7 @@ func TestRealStreamResumes(t *testing.T) {
 }
 
 // streamOnce receives a number of log events over one connection and closes it.
-func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []heard {
+func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []received {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", h.Socket)
@@ -218,12 +218,12 @@ func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []h
 		t.Fatal(err)
 	}
 	defer response.Body.Close()
-	var all []heard
+	var all []received
 	for raw, err := range sse.Read(response.Body) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		h := heard{id: raw.ID, name: raw.Name}
+		h := received{id: raw.ID, name: raw.Name}
 		if err := json.Unmarshal(raw.Data, &h.event); err != nil {
 			t.Fatal(err)
 		}

@@ -282,7 +282,7 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 	pieces <- "Hello "
 	first := &screen{}
 	s.watch(t, first, func() bool { return first.html(false) != "" })
-	heard, names := "", []string{}
+	received, names := "", []string{}
 	for e, err := range s.c.AllEvents(t.Context()) {
 		if err != nil {
 			t.Fatal(err)
@@ -293,7 +293,7 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 		case e.Session != s.id:
 			t.Errorf("%s is of session %q", e.Name, e.Session)
 		case e.Name == wire.TurnPartial && json.Unmarshal(e.Data, &p) == nil:
-			if heard = p.Text; p.Thinking != "let me see" || p.Entry == "" {
+			if received = p.Text; p.Thinking != "let me see" || p.Entry == "" {
 				t.Errorf("it is told %s", e.Data)
 			}
 			go func() {
@@ -301,14 +301,14 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 				close(pieces)
 			}()
 		case e.Name == wire.DeltaText && json.Unmarshal(e.Data, &d) == nil:
-			heard += d.Text
+			received += d.Text
 		}
 		if e.Name == wire.TurnCompleted {
 			break
 		}
 	}
-	if heard != "Hello world" || names[0] != wire.TurnStarted || names[1] != wire.TurnPartial {
-		t.Errorf("heard %q, in %v", heard, names)
+	if received != "Hello world" || names[0] != wire.TurnStarted || names[1] != wire.TurnPartial {
+		t.Errorf("heard %q, in %v", received, names)
 	}
 }
 
@@ -317,7 +317,7 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 func (s *stage) listen(t *testing.T, joined chan<- struct{}) string {
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	heard, whole := "", ""
+	received, whole := "", ""
 	for e, err := range s.c.Events(ctx, s.id, 0) {
 		var d wire.Delta
 		var p wire.Partial
@@ -327,10 +327,10 @@ func (s *stage) listen(t *testing.T, joined chan<- struct{}) string {
 			t.Errorf("the stream broke: %v", err)
 			return ""
 		case e.Name == wire.TurnPartial && json.Unmarshal(e.Data, &p) == nil:
-			heard = p.Text
+			received = p.Text
 			close(joined)
 		case e.Name == wire.DeltaText && json.Unmarshal(e.Data, &d) == nil:
-			heard += d.Text
+			received += d.Text
 		case e.Name == wire.EntryAppended && json.Unmarshal(e.Data, &entry) == nil && strings.Contains(string(entry.Line), `"assistant"`):
 			var line struct {
 				Message struct{ Content []struct{ Text string } }
@@ -342,13 +342,13 @@ func (s *stage) listen(t *testing.T, joined chan<- struct{}) string {
 				whole += c.Text
 			}
 		case e.Name == wire.TurnCompleted:
-			if !strings.HasPrefix(whole, heard) || heard == "" {
-				t.Errorf("heard %q of %q", heard, whole)
+			if !strings.HasPrefix(whole, received) || received == "" {
+				t.Errorf("heard %q of %q", received, whole)
 			}
 			return whole
 		}
 	}
-	return heard
+	return received
 }
 
 // TestReloadWhileAToolRuns checks that a running tool call is sent to new listeners until

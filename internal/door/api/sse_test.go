@@ -43,21 +43,21 @@ func (s *stand) listen(ctx context.Context, method, target string, changes ...ch
 }
 
 // heard is a received event.
-type heard struct {
+type received struct {
 	id, name string
 	event    wire.Event
 }
 
 // hear reads events until the stream ends or there are enough.
-func hear(t *testing.T, in io.Reader, enough int) []heard {
+func hear(t *testing.T, in io.Reader, enough int) []received {
 	t.Helper()
-	var all []heard
+	var all []received
 	for raw, err := range sse.Read(in) {
 		if err != nil {
 			t.Logf("the stream broke: %v", err)
 			return all
 		}
-		h := heard{id: raw.ID, name: raw.Name}
+		h := received{id: raw.ID, name: raw.Name}
 		if err := json.Unmarshal(raw.Data, &h.event); err != nil {
 			t.Fatalf("%v in %s", err, raw.Data)
 		}
@@ -69,7 +69,7 @@ func hear(t *testing.T, in io.Reader, enough int) []heard {
 }
 
 // names returns the names of events with their positions.
-func names(all []heard) []string {
+func names(all []received) []string {
 	var list []string
 	for _, h := range all {
 		list = append(list, fmt.Sprintf("%s %s", h.id, h.name))
@@ -89,7 +89,7 @@ func TestStreamOfASession(t *testing.T) {
 	}
 	s.fake.live <- wire.Event{Name: wire.DeltaText, Session: "aaaa-1", Data: json.RawMessage(`{"text":"a\nb\u2028"}`)}
 	all := hear(t, response.Body, 3)
-	slices.SortFunc(all, func(a, b heard) int { return strings.Compare(a.name, b.name) }) // a delta may arrive earlier
+	slices.SortFunc(all, func(a, b received) int { return strings.Compare(a.name, b.name) }) // a delta may arrive earlier
 	if got, want := []string{all[0].name, all[1].id + " " + all[1].name, all[2].id + " " + all[2].name}, []string{"delta.text", "20 entry.appended", "30 entry.appended"}; !slices.Equal(got, want) {
 		t.Fatalf("heard %q, want %q", got, want)
 	}

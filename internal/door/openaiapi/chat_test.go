@@ -53,12 +53,12 @@ func TestChatBranches(t *testing.T) {
 	s.want(seen(s.last()), "user: a\nassistant: re: a\nuser: c")
 	tree, err := s.owner.Tree(t.Context(), firn.ID(id), 0, "")
 	s.must(err)
-	heard := map[string]bool{}
+	received := map[string]bool{}
 	for _, n := range tree.Nodes {
-		heard[n.Preview] = true
+		received[n.Preview] = true
 	}
-	if !heard["b"] || !heard["re: b"] || !heard["c"] {
-		t.Errorf("the tree has %v", heard)
+	if !received["b"] || !received["re: b"] || !received["c"] {
+		t.Errorf("the tree has %v", received)
 	}
 
 	elsewhere := []object{says("user", "a"), says("assistant", "something else"), says("user", "d")}

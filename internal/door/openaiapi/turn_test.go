@@ -41,25 +41,25 @@ func TestGaps(t *testing.T) {
 		"let me|one two":  {piece("let me"), used, piece("one two"), done},
 		"let me|one two ": {piece("let me"), used, gap, done, piece(" ")},
 	} {
-		heard := &ear{}
-		turn := &turn{to: heard, next: true}
+		received := &ear{}
+		turn := &turn{to: received, next: true}
 		for _, e := range events {
 			if turn.handle(e) {
 				break
 			}
 		}
-		if got := heard.String(); got != strings.TrimRight(want, " ") {
+		if got := received.String(); got != strings.TrimRight(want, " ") {
 			t.Errorf("told was %q, want %q", got, want)
 		}
 		remembered := turn.clientMessage()
-		if joined := strings.ReplaceAll(heard.String(), "|", roundBreak); remembered.Text() != joined {
+		if joined := strings.ReplaceAll(received.String(), "|", roundBreak); remembered.Text() != joined {
 			t.Errorf("remembered is %q, told was %q", remembered.Text(), joined)
 		}
 	}
-	heard := &ear{}
-	(&turn{to: heard, next: true}).handle(report(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
-	if heard.String() != "" {
-		t.Errorf("what is not for the user was told: %q", heard)
+	received := &ear{}
+	(&turn{to: received, next: true}).handle(report(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
+	if received.String() != "" {
+		t.Errorf("what is not for the user was told: %q", received)
 	}
 }
 

@@ -52,8 +52,8 @@ func (s Schedule) next(t time.Time) (time.Time, bool) {
 		begin, end := at.ZoneBounds()
 		off := offset(at)
 		from, incl := wall(at, off), inclusive
-		if heard := s.repeatedUntil(begin, off); from.Before(heard) {
-			from, incl = heard, true
+		if repeated := s.repeatedUntil(begin, off); from.Before(repeated) {
+			from, incl = repeated, true
 		}
 		tick, err := gronx.NextTickAfter(s.text, from, incl)
 		if err != nil {

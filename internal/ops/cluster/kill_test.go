@@ -42,8 +42,8 @@ type soak struct {
 	// faults counts the injected faults.
 	faults map[string]int
 
-	acks, retries, told atomic.Int64
-	progress            chan struct{}
+	acks, retries, events atomic.Int64
+	progress              chan struct{}
 
 	seed   uint64
 	chance *rand.Rand
@@ -120,7 +120,7 @@ func (s *soak) run(harm func()) {
 	for i, id := range s.sessions {
 		s.check(id, logs[i], seen[i])
 	}
-	t.Logf("%d messages and %d entries acknowledged, %d sent again, %d of unknown fate, %d events followed; %v", len(s.said), len(s.noted), s.retries.Load(), len(s.lost), s.told.Load(), s.faults)
+	t.Logf("%d messages and %d entries acknowledged, %d sent again, %d of unknown fate, %d events followed; %v", len(s.said), len(s.noted), s.retries.Load(), len(s.lost), s.events.Load(), s.faults)
 }
 
 // createSessions creates the sessions.

@@ -142,7 +142,7 @@ func (s *soak) follow(id firn.ID, end <-chan firn.Pos) []string {
 		s.listen(once, id, last, func(e sse.Event) bool {
 			if e.Name == wire.EntryAppended || e.Name == wire.HeadMoved {
 				seen, last = append(seen, entryOf(e)), e.ID
-				s.told.Add(1)
+				s.events.Add(1)
 			}
 			patience--
 			return patience > 0 && !reached()
@@ -224,7 +224,7 @@ func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 		switch b := e.Body.(type) {
 		case *firn.Message:
 			if b.Role == firn.RoleUser {
-				s.heard(e, b, said)
+				s.received(e, b, said)
 			}
 		case *firn.Custom:
 			var data struct{ Text string }
@@ -259,7 +259,7 @@ func quiet(e firn.Entry) bool {
 }
 
 // heard counts the messages in an entry.
-func (s *soak) heard(e firn.Entry, m *firn.Message, said map[firn.EntryID]int) {
+func (s *soak) received(e firn.Entry, m *firn.Message, said map[firn.EntryID]int) {
 	var together []firn.EntryID
 	if raw := e.Extra.Get("collected"); raw != nil {
 		if err := json.Unmarshal(raw, &together); err != nil {

@@ -117,8 +117,8 @@ func TestDelegationIsOffered(t *testing.T) {
 	for agent, want := range map[string]string{"main": "coder", "coder": "main", "quiet": "coder main", "alone": "", "picky": "main"} {
 		id := d.newSession(wire.NewSession{Agent: agent})
 		d.turn(id, "hello")
-		_, heard := d.model.last()
-		_, list, injected := strings.Cut(heard[len(heard)-1], "<agents>")
+		_, received := d.model.last()
+		_, list, injected := strings.Cut(received[len(received)-1], "<agents>")
 		list, _, _ = strings.Cut(list, "</agents>")
 		var named []string
 		for _, name := range []string{"coder", "main"} {

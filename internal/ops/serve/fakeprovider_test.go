@@ -98,7 +98,7 @@ func fails(w http.ResponseWriter, status int, message string) {
 }
 
 // last returns the messages of the last request, with the system prompt separate.
-func (s *speaker) last() (system string, heard []string) {
+func (s *speaker) last() (system string, received []string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.asked) == 0 {
@@ -109,10 +109,10 @@ func (s *speaker) last() (system string, heard []string) {
 		case "system", "developer":
 			system = m.text()
 		default:
-			heard = append(heard, m.Role+": "+m.text())
+			received = append(received, m.Role+": "+m.text())
 		}
 	}
-	return system, heard
+	return system, received
 }
 
 // count returns the number of requests.
@@ -131,8 +131,8 @@ func (s *speaker) settings(more string) string {
 }
 
 // only removes the text injected in every turn.
-func only(heard []string) (out []string) {
-	for _, h := range heard {
+func only(received []string) (out []string) {
+	for _, h := range received {
 		who, text, _ := strings.Cut(h, ": ")
 		if _, rest, ok := strings.Cut(text, "</environment>\n\n"); ok {
 			text = rest

@@ -96,9 +96,9 @@ subagent_idle = "1h"
 	if _, err := d.Turn(t.Context(), chat.ID, wire.Turn{Text: "And now?"}); err != nil {
 		t.Fatal(err)
 	}
-	system, heard := s.last()
-	if !strings.Contains(system, "You are long-winded.") || len(only(heard)) != 3 {
-		t.Errorf("it was told %q, and sent %q", system, heard)
+	system, received := s.last()
+	if !strings.Contains(system, "You are long-winded.") || len(only(received)) != 3 {
+		t.Errorf("it was told %q, and sent %q", system, received)
 	}
 	run, err := d.RunJob(t.Context(), "report")
 	if err != nil || run.Key != "agent:main:cron:report" {

@@ -156,8 +156,8 @@ func TestDirectHistory(t *testing.T) {
 		for i := range 5 {
 			out = write(t, c, k.channel, k.kind, k.peer, fmt.Sprint("message ", i))
 		}
-		_, heard := s.last()
-		users := slices.DeleteFunc(only(heard), func(h string) bool { return !strings.HasPrefix(h, "user") })
+		_, received := s.last()
+		users := slices.DeleteFunc(only(received), func(h string) bool { return !strings.HasPrefix(h, "user") })
 		if len(users) != k.want || !strings.Contains(users[len(users)-1], "message 4") {
 			t.Errorf("%s %s: it was sent %q", k.channel, k.peer, users)
 		}

@@ -147,23 +147,23 @@ func TestFollowedWhileTaken(t *testing.T) {
 	tool.adopt(h.home())
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
-	heard, anew := 0, false
+	received, anew := 0, false
 	for e, err := range c.Events(ctx, first, 0) {
 		if err != nil {
 			t.Fatal(err)
 		}
 		switch e.Name {
 		case wire.EntryAppended:
-			heard++
+			received++
 		case wire.Gap:
-			anew, heard = true, 0
+			anew, received = true, 0
 		}
-		if heard == 4 && !anew {
+		if received == 4 && !anew {
 			if _, err := c.Append(ctx, first, client.Any, wire.NewEntries{User: "and I?"}); err != nil {
 				t.Fatal(err)
 			}
 		}
-		if anew && heard == 5 {
+		if anew && received == 5 {
 			return
 		}
 	}

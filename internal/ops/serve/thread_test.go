@@ -34,13 +34,13 @@ func (h *threads) send(thread, text string) (wire.Routed, []string) {
 	if err != nil {
 		h.t.Fatal(err)
 	}
-	_, heard := h.model.last()
-	return r, heardTexts(heard)
+	_, received := h.model.last()
+	return r, heardTexts(received)
 }
 
 // heardTexts returns the texts of messages without injected text and senders.
-func heardTexts(heard []string) (texts []string) {
-	for _, line := range only(heard) {
+func heardTexts(received []string) (texts []string) {
+	for _, line := range only(received) {
 		who, text, _ := strings.Cut(line, ": ")
 		_, rest, ok := strings.Cut(text, "[from Ann]\n")
 		if !ok {
@@ -56,9 +56,9 @@ func heardTexts(heard []string) (texts []string) {
 func TestThreadHistory(t *testing.T) {
 	h := newThreads(t, "")
 	room, _ := h.send("", "the color is teal")
-	thread, heard := h.send("t1", "which color?")
-	if want := []string{"user: the color is teal", "assistant: I see", "user: which color?"}; !slices.Equal(heard, want) {
-		t.Errorf("the model is sent %q, want %q", heard, want)
+	thread, received := h.send("t1", "which color?")
+	if want := []string{"user: the color is teal", "assistant: I see", "user: which color?"}; !slices.Equal(received, want) {
+		t.Errorf("the model is sent %q, want %q", received, want)
 	}
 	if thread.Session == room.Session || thread.Reset != "" {
 		t.Errorf("the thread came to %+v", thread)
@@ -67,11 +67,11 @@ func TestThreadHistory(t *testing.T) {
 	if !strings.Contains(log, `"parentSession":"`+string(room.Session)+`"`) || !strings.Contains(log, `"forked":{"session":"`+string(room.Session)+`"`) {
 		t.Errorf("the log does not name the conversation:\n%s", log)
 	}
-	if _, heard := h.send("", "and the size is 4"); slices.Contains(heard, "user: which color?") {
-		t.Errorf("the room's model is sent %q", heard)
+	if _, received := h.send("", "and the size is 4"); slices.Contains(received, "user: which color?") {
+		t.Errorf("the room's model is sent %q", received)
 	}
-	if r, heard := h.send("t1", "and now?"); r.Session != thread.Session || slices.Contains(heard, "user: and the size is 4") || len(heard) != 5 {
-		t.Errorf("the second message of the thread came to %+v with %q", r, heard)
+	if r, received := h.send("t1", "and now?"); r.Session != thread.Session || slices.Contains(received, "user: and the size is 4") || len(received) != 5 {
+		t.Errorf("the second message of the thread came to %+v with %q", r, received)
 	}
 	spent, err := h.own.Session(t.Context(), string(thread.Session))
 	if err != nil {
@@ -83,11 +83,11 @@ func TestThreadHistory(t *testing.T) {
 	if _, err := h.own.ResetKey(t.Context(), thread.Key); err != nil {
 		t.Fatal(err)
 	}
-	if _, heard := h.send("t1", "after the reset"); len(heard) != 1 {
-		t.Errorf("after a reset the model is sent %q", heard)
+	if _, received := h.send("t1", "after the reset"); len(received) != 1 {
+		t.Errorf("after a reset the model is sent %q", received)
 	}
-	if _, heard := h.send("t2", "/new a fresh start"); len(heard) != 1 {
-		t.Errorf("a thread started by /new is sent %q", heard)
+	if _, received := h.send("t2", "/new a fresh start"); len(received) != 1 {
+		t.Errorf("a thread started by /new is sent %q", received)
 	}
 }
 
@@ -95,21 +95,21 @@ func TestThreadHistory(t *testing.T) {
 // threads start empty if the setting is 0.
 func TestThreadHistoryLimit(t *testing.T) {
 	h := newThreads(t, "[session]\nthread_history = 50\n")
-	if _, heard := h.send("t0", "first"); len(heard) != 1 {
-		t.Errorf("without a conversation the model is sent %q", heard)
+	if _, received := h.send("t0", "first"); len(received) != 1 {
+		t.Errorf("without a conversation the model is sent %q", received)
 	}
 	h.send("", "short")
-	if _, heard := h.send("t1", "one"); len(heard) != 3 {
-		t.Errorf("within the limit the model is sent %q", heard)
+	if _, received := h.send("t1", "one"); len(received) != 3 {
+		t.Errorf("within the limit the model is sent %q", received)
 	}
 	h.send("", strings.Repeat("long ", 60))
-	if _, heard := h.send("t2", "two"); len(heard) != 1 {
-		t.Errorf("beyond the limit the model is sent %q", heard)
+	if _, received := h.send("t2", "two"); len(received) != 1 {
+		t.Errorf("beyond the limit the model is sent %q", received)
 	}
 	off := newThreads(t, "[session]\nthread_history = 0\n")
 	off.send("", "short")
-	if _, heard := off.send("t1", "one"); len(heard) != 1 {
-		t.Errorf("with 0 the model is sent %q", heard)
+	if _, received := off.send("t1", "one"); len(received) != 1 {
+		t.Errorf("with 0 the model is sent %q", received)
 	}
 }
 
@@ -129,9 +129,9 @@ func TestThreadHistoryLivePart(t *testing.T) {
 	if _, err := h.own.Append(t.Context(), room.Session, client.Any, wire.NewEntries{Entries: []json.RawMessage{entry}}); err != nil {
 		t.Fatal(err)
 	}
-	thread, heard := h.send("t1", "four")
+	thread, received := h.send("t1", "four")
 	_, raw := h.model.last()
-	if !strings.Contains(raw[0], "they counted") || !slices.Equal(heard, []string{"user: three", "assistant: I see", "user: four"}) {
+	if !strings.Contains(raw[0], "they counted") || !slices.Equal(received, []string{"user: three", "assistant: I see", "user: four"}) {
 		t.Errorf("the model is sent %q", raw)
 	}
 	if log := transcript(t, h.own, wire.Session{ID: thread.Session}); strings.Contains(log, "secret") || strings.Contains(log, `"one"`) {
@@ -161,8 +161,8 @@ func TestThreadHistoryRights(t *testing.T) {
 			t.Fatal(err)
 		}
 		_, err = bridge.Inbound(t.Context(), wire.Inbound{Channel: "slack", PeerKind: "group", PeerID: "g", ThreadID: thread, Sender: "Ann", Text: "which color?", Wait: true})
-		if _, heard := h.model.last(); err != nil || len(heard) != c.want {
-			t.Errorf("with %v the error is %v and the model is sent %q", c.keys, err, heard)
+		if _, received := h.model.last(); err != nil || len(received) != c.want {
+			t.Errorf("with %v the error is %v and the model is sent %q", c.keys, err, received)
 		}
 	}
 }

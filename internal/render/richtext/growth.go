@@ -8,10 +8,10 @@ package richtext
 type Growth struct {
 	c    cutter
 	tail string
-	// finished are pieces that were not returned yet; told is the number of blocks that
+	// finished are pieces that were not returned yet; returned is the number of blocks that
 	// were returned and are final.
 	finished []piece
-	told     int
+	returned int
 	changed  bool
 }
 
@@ -33,12 +33,12 @@ func (g *Growth) Add(text string) {
 // since the last call; earlier blocks are final.
 func (g *Growth) Grown() (from int, blocks []string, changed bool) {
 	if !g.changed {
-		return g.told, nil, false
+		return g.returned, nil, false
 	}
 	g.changed = false
-	from = g.told
+	from = g.returned
 	blocks = renderPieces(g.finished)
-	g.told += len(blocks)
+	g.returned += len(blocks)
 	g.finished = nil
 	c := g.c // a copy, because the end of the text may still change
 	return from, append(blocks, renderPieces(append(c.cut(g.tail, true), c.rest(g.tail)))...), true

@@ -12,7 +12,7 @@ import (
 // the line. If an earlier tombstone named the line, tombstones follow it, because firn's
 // readers expect them after their target.
 func (s *scanner) line(l *line, bodies ...firn.Body) []firn.EntryID {
-	id, at := s.lineID(l), s.told
+	id, at := s.lineID(l), s.emitted
 	total := len(bodies)
 	buried := l.uuid != "" && s.dead[l.uuid]
 	if buried {
@@ -47,7 +47,7 @@ func (s *scanner) line(l *line, bodies ...firn.Body) []firn.EntryID {
 func (s *scanner) emit(id firn.EntryID, body firn.Body, extra firn.Fields) {
 	s.out = append(s.out, firn.Entry{ID: id, Parent: s.last, Time: s.time, Body: body, Extra: extra})
 	s.last = id
-	s.told++
+	s.emitted++
 }
 
 // recordUUID records the entries of a uuid.
@@ -157,7 +157,7 @@ func (s *scanner) compaction(l *line, text string) {
 
 // compact emits a compaction of the first n messages that the model would see.
 func (s *scanner) compact(l *line, c *firn.Compaction, n int) {
-	kept, at := s.live[n:], s.told
+	kept, at := s.live[n:], s.emitted
 	s.cut, s.compacted = at, at
 	if len(kept) > 0 {
 		c.FirstKept, s.cut = kept[0].id, kept[0].at

@@ -52,8 +52,8 @@ func (p *printer) Print(dst []byte, e firn.Entry) ([]byte, error) {
 		return p.compaction(dst, e, b), nil
 	}
 	n := node{id: e.ID, key: p.key(e.ID)}
-	dst, heard := p.entry(dst, e, n.key)
-	if heard {
+	dst, written := p.entry(dst, e, n.key)
+	if written {
 		n.uuid = n.key
 	}
 	p.nodes = append(p.nodes, n)

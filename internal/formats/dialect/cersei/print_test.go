@@ -372,7 +372,7 @@ func seen(log []firn.Entry) (all []string) {
 		switch b := e.Body.(type) {
 		case *firn.Message:
 			if !hidden[e.ID] {
-				all = append(all, heard(b.Parts)...)
+				all = append(all, received(b.Parts)...)
 			}
 		case *firn.Compaction:
 			if from+i == last {
@@ -384,13 +384,13 @@ func seen(log []firn.Entry) (all []string) {
 }
 
 // heard returns the texts of parts, including those of results.
-func heard(all []firn.Part) (texts []string) {
+func received(all []firn.Part) (texts []string) {
 	for _, p := range all {
 		switch p := p.(type) {
 		case firn.Text:
 			texts = append(texts, p.Text)
 		case firn.ToolResult:
-			texts = append(texts, heard(p.Content)...)
+			texts = append(texts, received(p.Content)...)
 		}
 	}
 	return texts

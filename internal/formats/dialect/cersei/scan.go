@@ -32,11 +32,11 @@ type scanner struct {
 	// live are the messages that the model would see, each by its first entry. A summary
 	// counts these.
 	live []place
-	// told counts the emitted entries, compacted those before the last compaction, and cut
+	// emitted counts the emitted entries, compacted those before the last compaction, and cut
 	// those before the first entry that it keeps. covering is set while only tombstones
 	// have followed the compaction.
-	told, compacted, cut int
-	covering             bool
+	emitted, compacted, cut int
+	covering                bool
 	// calls maps call IDs to tool names.
 	calls map[string]string
 	out   []firn.Entry
@@ -167,7 +167,7 @@ func (s *scanner) messages(l *line, all []*firn.Message) {
 		s.nameTools(m)
 		bodies[i] = m
 	}
-	at := s.told
+	at := s.emitted
 	ids := s.line(l, bodies...)
 	s.live = append(s.live, place{ids[0], at})
 }
