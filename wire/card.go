@@ -69,6 +69,13 @@ type Block struct {
 	Preview string `json:"preview,omitempty"`
 	Failed  bool   `json:"failed,omitempty"`
 	Ms      int64  `json:"ms,omitempty"`
+	// Tool is the kind of a well-known tool, whose HTML shows its arguments or result in a
+	// fitting form; it is empty for other tools, whose arguments are shown as JSON. Added
+	// and Removed count the lines that a call changes. Exit is the exit code of a command.
+	Tool    string `json:"tool,omitempty"`
+	Added   int    `json:"added,omitempty"`
+	Removed int    `json:"removed,omitempty"`
+	Exit    *int   `json:"exit,omitempty"`
 	// Bytes is the length of the full text; Cut means that HTML has only a part of it.
 	Bytes int64 `json:"bytes,omitempty"`
 	Cut   bool  `json:"cut,omitempty"`
@@ -76,6 +83,18 @@ type Block struct {
 	Src      string `json:"src,omitempty"`
 	MimeType string `json:"mimeType,omitempty"`
 }
+
+// Kinds of well-known tools.
+const (
+	ToolEdit   = "edit"
+	ToolWrite  = "write"
+	ToolRead   = "read"
+	ToolShell  = "shell"
+	ToolSearch = "search"
+	ToolTodo   = "todo"
+	ToolAgent  = "agent"
+	ToolFetch  = "fetch"
+)
 
 // Growth is an update of a streaming answer on a page: it replaces the HTML blocks from an
 // index on; those before it stay unchanged.

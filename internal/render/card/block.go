@@ -38,7 +38,7 @@ func (t *builder) part(part firn.Part, role firn.Role) {
 	switch p := part.(type) {
 	case firn.Text:
 		if role == firn.RoleToolResult {
-			t.result(wire.Block{Kind: wire.BlockResult}, p.Text)
+			t.result(wire.Block{Kind: wire.BlockResult}, p.Text, richtext.Terminal)
 			return
 		}
 		t.text(wire.BlockText, p.Text)
@@ -104,51 +104,6 @@ func (t *builder) thinking(p firn.Thinking) {
 		block.Preview = t.preview(richtext.Text(block.HTML))
 	}
 	t.add(block)
-}
-
-func (t *builder) call(p firn.ToolCall) {
-	block := wire.Block{Kind: wire.BlockCall, Call: t.plain(p.ID), Name: t.plain(p.Name), Preview: t.preview(argument(p.Arguments)), Bytes: int64(len(p.Arguments))}
-	t.fill(&block, indentJSON(p.Arguments), func(s string) string { return richtext.Code("json", s) })
-	t.add(block)
-}
-
-func (t *builder) toolResult(p firn.ToolResult) {
-	var d struct {
-		Ms int64 `json:"ms"`
-	}
-	if json.Unmarshal(p.Details, &d) != nil {
-		d.Ms = 0 // other tools use the field for other values
-	}
-	block := wire.Block{Kind: wire.BlockResult, Call: t.plain(p.CallID), Name: t.plain(p.Name), Failed: p.IsError, Ms: max(d.Ms, 0)}
-	t.result(block, firn.JoinText(p.Content))
-	for _, part := range p.Content {
-		if _, said := part.(firn.Text); !said {
-			t.part(part, firn.RoleToolResult)
-		}
-	}
-}
-
-// result adds the output of a tool.
-func (t *builder) result(block wire.Block, text string) {
-	block.Bytes = int64(len(text))
-	if t.o.Mask != nil {
-		text = richtext.Printed(text)
-		block.Preview = t.preview(text)
-	} else {
-		block.Preview = t.preview(richtext.Printed(firn.CutText(text, 16*previewRunes)))
-	}
-	if text != "" {
-		t.fill(&block, text, richtext.Plain)
-	}
-	t.add(block)
-}
-
-func (t *builder) shell(p firn.Shell) {
-	call := wire.Block{Kind: wire.BlockCall, Name: "shell", Preview: t.preview(p.Command), Bytes: int64(len(p.Command))}
-	t.fill(&call, p.Command, func(s string) string { return richtext.Code("bash", s) })
-	t.add(call)
-	failed := p.Cancelled || p.ExitCode != nil && *p.ExitCode != 0
-	t.result(wire.Block{Kind: wire.BlockResult, Name: "shell", Failed: failed}, p.Output)
 }
 
 // raster lists the image types that are shown: formats without scripts.

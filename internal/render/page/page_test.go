@@ -60,7 +60,7 @@ func TestPage(t *testing.T) {
 	for _, want := range []string{
 		"<title>A &lt;trip&gt; [secret]</title>", "<h1>A &lt;trip&gt; [secret]</h1>", "agent main", `<time datetime="1970-01-01T00:00:00Z">`,
 		"My key is [secret], <em>keep</em> it", `<img alt="image" src="data:image/png;base64,` + dot + `">`, "An image that cannot be shown (image/svg+xml",
-		`<details class="thinking"><summary>Thinking`, "<h4>Yes</h4>", `<span class="hk">func `, `<details class="call"><summary>Calls run`, `<details class="result"><summary>Result of run, failed`, `<pre class="plain">no</pre>`,
+		`<details class="thinking"><summary>Thinking`, "<h4>Yes</h4>", `<span class="hk">func `, `<details class="call"><summary>Calls run`, `<details class="result"><summary>Result of run, failed`, `<pre class="term">no</pre>`,
 		`<details class="compaction" id="e-e4"><summary>Compacted: about 900 tokens`, "model changed to p/n", `<p class="error">it broke off</p>`, "assistant (m)",
 	} {
 		if !strings.Contains(got, want) {

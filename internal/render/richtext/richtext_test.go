@@ -26,7 +26,7 @@ func TestCSS(t *testing.T) {
 	}
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != want {
-		t.Errorf("%s is not what the code is written with: %v; run go test ./internal/richtext -run CSS -update", file, err)
+		t.Errorf("%s is not what the code is written with: %v; run go test ./internal/render/richtext -run CSS -update", file, err)
 	}
 }
 

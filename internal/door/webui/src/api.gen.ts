@@ -136,9 +136,11 @@ export interface BlamedLine {
 }
 
 export interface Block {
+  added?: number;
   bytes?: number;
   call?: string;
   cut?: boolean;
+  exit?: number;
   failed?: boolean;
   html?: string;
   kind: string;
@@ -146,7 +148,9 @@ export interface Block {
   ms?: number;
   name?: string;
   preview?: string;
+  removed?: number;
   src?: string;
+  tool?: string;
 }
 
 export interface Breaker {

@@ -1,15 +1,17 @@
-// Card is a row of the log, with tool calls as expandable lines.
+// Card is a row of the log.
 import { Component, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, cost, damageText, duration, moment, shell, tokens } from "../../format";
-import { CopyCLI, Icon, Time } from "../../ui";
+import { bytes, cost, damageText, moment, shell, tokens } from "../../format";
+import { CopyCLI, Icon } from "../../ui";
 import type { Block, Card as WireCard, Tool } from "../../wire";
 import { Compacted } from "./compaction";
 import { Html } from "../../html";
 import type { Item } from "./entries";
-import type { Result, Row } from "./rows";
+import type { Row } from "./rows";
 import { EntryMenu } from "./entrymenu";
 import { Clock, outClass, Picture, speakerOf, Whole, Why } from "./parts";
+import { holds } from "./rows";
+import { callsIn, Group, ToolLine } from "./tools";
 import type { Talk } from "./talk";
 
 interface Props {
@@ -37,6 +39,8 @@ export class RowView extends Component<Props> {
           <Gap row={row} talk={talk} />
         ) : row.kind === "notes" ? (
           <Notes row={row} talk={talk} here={here} />
+        ) : row.kind === "tools" ? (
+          <Tools row={row} talk={talk} here={here} calls={calls} />
         ) : row.items[0]!.card!.compaction ? (
           <Compacted row={row} talk={talk} here={here} />
         ) : (
@@ -83,7 +87,32 @@ function Damaged({ item, talk }: { item: Item; talk: Talk }) {
   );
 }
 
-function Said({ row, talk, here, calls }: Props) {
+// Tools is a group of entries that only call tools.
+function Tools({ row, talk, here, calls }: Props) {
+  const item = row.items[0]!;
+  const card = item.card!;
+  const at = here ? talk.entries.at.value : "";
+  return (
+    <article class={`said assistant${row.same ? " same" : ""}${outClass(item.out)}`} data-entry={row.key} tabIndex={-1} aria-label={`${speakerOf(card)}, tools`}>
+      <header class="said-head">
+        <span class="said-who">{row.same ? "" : speakerOf(card)}</span>
+        <Why out={item.out} />
+        <span class="said-side">
+          <Clock at={card.time} />
+        </span>
+      </header>
+      <div class="said-body">
+        <Group calls={callsIn(row.rows!)} running={calls} talk={talk} here={here}>
+          {row.rows!.map((r) => (
+            <Said key={r.key} row={{ ...r, same: true, key: r.key === row.key ? r.key + "@1" : r.key }} talk={talk} here={!!at && holds(r, at)} calls={calls} folded />
+          ))}
+        </Group>
+      </div>
+    </article>
+  );
+}
+
+function Said({ row, talk, here, calls, folded }: Props & { folded?: boolean }) {
   const item = row.items[0]!;
   const card = item.card!;
   const role = card.role === "tool" ? "assistant" : card.role || "system";
@@ -111,7 +140,7 @@ function Said({ row, talk, here, calls }: Props) {
             <Damaged item={item} talk={talk} />
           </div>
         )}
-        <Blocks card={card} row={row} talk={talk} calls={calls} />
+        <Blocks card={card} row={row} talk={talk} calls={calls} folded={folded} />
         {card.error && <p class="said-error">{card.error}</p>}
         {card.stop && !card.error && <p class="said-stop">{stopped(card.stop)}</p>}
       </div>
@@ -141,21 +170,39 @@ function stopped(stop: string): string {
   return `Ended: ${stop}.`;
 }
 
-function Blocks({ card, row, talk, calls }: { card: WireCard; row: Row; talk: Talk; calls: Props["calls"] }) {
+function Blocks({ card, row, talk, calls, folded }: { card: WireCard; row: Row; talk: Talk; calls: Props["calls"]; folded?: boolean }) {
   const blocks = card.blocks ?? [];
   const out: ComponentChildren[] = [];
   for (let i = 0; i < blocks.length; i++) {
     const b = blocks[i]!;
+    const run = folded ? 0 : callsFrom(blocks, i);
+    if (run > 1) {
+      const of = { ...row, items: [{ ...row.items[0]!, card: { ...card, blocks: blocks.slice(i, i + run) } }] };
+      out.push(
+        <Group key={i} calls={callsIn([of])} running={calls} talk={talk} here={false}>
+          <Blocks card={of.items[0]!.card} row={of} talk={talk} calls={calls} folded />
+        </Group>,
+      );
+      i += run - 1;
+      continue;
+    }
     // A shell command is followed by its output.
     const next = blocks[i + 1];
     if (b.kind === "call" && !b.call && next?.kind === "result") {
-      out.push(<ToolLine key={i} call={b} result={{ block: next, item: row.items[0]!, more: [] }} talk={talk} />);
+      out.push(<ToolLine key={i} call={b} result={{ block: next, item: row.items[0]!, more: [] }} talk={talk} owner={card} />);
       i++;
       continue;
     }
-    out.push(<BlockView key={i} block={b} card={card} row={row} talk={talk} calls={calls} />);
+    out.push(<BlockView key={i} block={b} card={card} row={row} talk={talk} calls={calls} folded={folded} />);
   }
   return <>{out}</>;
+}
+
+// callsFrom returns the number of consecutive calls from a block on.
+function callsFrom(blocks: readonly Block[], from: number): number {
+  let n = 0;
+  while (blocks[from + n]?.kind === "call" && blocks[from + n]!.call) n++;
+  return n;
 }
 
 interface BlockProps {
@@ -164,16 +211,17 @@ interface BlockProps {
   row: Row;
   talk: Talk;
   calls: Props["calls"];
+  folded?: boolean;
 }
 
-function BlockView({ block, card, row, talk, calls }: BlockProps) {
+function BlockView({ block, card, row, talk, calls, folded }: BlockProps) {
   switch (block.kind) {
     case "call": {
       const id = block.call ?? "";
-      return <ToolLine call={block} result={row.results?.get(id)} running={calls.has(id)} talk={talk} owner={card.id} />;
+      return <ToolLine call={block} result={row.results?.get(id)} running={calls.has(id)} talk={talk} owner={card} folded={folded} />;
     }
     case "result":
-      return <ToolLine result={{ block, item: row.items[0]!, more: [] }} talk={talk} />;
+      return <ToolLine result={{ block, item: row.items[0]!, more: [] }} talk={talk} owner={card} folded={folded} />;
     case "thinking":
       return <Fold class="thinking" name="Thinking" preview={block.preview} block={block} talk={talk} owner={card.id} />;
     case "image":
@@ -212,60 +260,6 @@ function Fold(p: FoldProps) {
         <div class="fold-body">
           <Html class="prose" html={p.block.html ?? ""} />
           <Whole block={p.block} talk={p.talk} owner={p.owner} />
-        </div>
-      )}
-    </div>
-  );
-}
-
-interface ToolProps {
-  call?: Block;
-  result?: Result;
-  running?: boolean;
-  talk: Talk;
-  owner?: string;
-}
-
-// ToolLine is a call with its result, as an expandable line.
-export function ToolLine({ call, result, running, talk, owner }: ToolProps) {
-  const [open, setOpen] = useState(false);
-  const r = result?.block;
-  const name = call?.name || r?.name || "tool";
-  return (
-    <div class={"tool" + (r?.failed ? " failed" : "") + outClass(result?.item.out)}>
-      <button type="button" class="tool-line" aria-expanded={open} onClick={() => setOpen(!open)}>
-        <Icon name={open ? "down" : "right"} />
-        <span class="tool-name">{name}</span>
-        <span class="tool-preview">{call?.preview ?? r?.preview}</span>
-        <span class="tool-side num">
-          {running && !r && <span class="tool-runs">running…</span>}
-          {!running && !r && <span>no result</span>}
-          {r?.failed && <span class="tool-failed">failed</span>}
-          {!!r?.ms && <span>{duration(r.ms)}</span>}
-          {r && <span>{bytes(r.bytes ?? 0)}</span>}
-        </span>
-      </button>
-      {open && (
-        <div class="tool-body">
-          {call?.html && (
-            <>
-              <Html class="tool-text" html={call.html} />
-              <Whole block={call} talk={talk} owner={owner} />
-            </>
-          )}
-          {r && (
-            <>
-              <div class="tool-result-head">
-                <span>Result</span>
-                <Why out={result!.item.out} />
-                {call && <Time at={result!.item.card?.time} class="faint" />}
-                {call && result!.item.card?.id !== owner && <EntryMenu item={result!.item} talk={talk} />}
-              </div>
-              {r.html ? <Html class="tool-text" html={r.html} /> : <p class="log-quiet">No output.</p>}
-              <Whole block={r} talk={talk} owner={result!.item.card?.id} />
-              {result!.more.map((b, i) => (b.kind === "image" ? <Picture key={i} block={b} /> : <Html key={i} class="prose" html={b.html ?? ""} />))}
-            </>
-          )}
         </div>
       )}
     </div>

@@ -16,6 +16,7 @@ import { LogDialogs } from "./dialogs";
 import { Growing } from "../../html";
 import { Outline } from "./outline";
 import { plain } from "./parts";
+import { grouped } from "./grouping";
 import { holds, rowsOf } from "./rows";
 import { find, useStill, type Still } from "./scroll";
 import { Talk } from "./talk";
@@ -30,7 +31,7 @@ export function Log({ watch }: { watch: Watch }) {
   const box = useRef<HTMLTextAreaElement>(null);
   const outline = useSignal(wide());
   const still = useStill((where, beyond) => void (where === "top" ? entries.older(beyond) : entries.newer(beyond)));
-  const rows = useComputed(() => rowsOf(entries.items.value));
+  const rows = useComputed(() => grouped(rowsOf(entries.items.value)));
   const at = param("at");
   const head = param("head");
 
@@ -131,7 +132,7 @@ function isHere(row: { items: { card?: { id: string } }[] } & Parameters<typeof 
 // rowFor returns the key of the row with an entry, or an empty string.
 function rowFor(talk: Talk, id: string): string {
   if (!id) return "";
-  return rowsOf(talk.entries.items.peek()).find((r) => holds(r, id))?.key ?? "";
+  return grouped(rowsOf(talk.entries.items.peek())).find((r) => holds(r, id))?.key ?? "";
 }
 
 function reveal(still: Still, key: string): void {

@@ -12,8 +12,10 @@ export interface Result {
 
 export interface Row {
   key: string;
-  kind: "entry" | "notes" | "gap";
+  kind: "entry" | "notes" | "gap" | "tools";
   items: Item[];
+  // rows are the entries of a group of tool calls.
+  rows?: Row[];
   // results are the results of the entry's calls.
   results?: Map<string, Result>;
   // day is set on the first row of a day, same if the author is that of the row before.
