@@ -32,7 +32,7 @@ func (v *View) cardOf(id firn.ID, rec *firn.Record, cut int) (*wire.Card, error)
 }
 
 // wholeCard renders all of a record. Results get the forms of their calls' tools.
-func (v *View) wholeCard(ctx context.Context, id firn.ID, rec *firn.Record) (*wire.Card, error) {
+func wholeCard(ctx context.Context, v *View, id firn.ID, rec *firn.Record) (*wire.Card, error) {
 	c, err := v.cardOf(id, rec, 0)
 	if err != nil || !hasResult(c) {
 		return c, err
@@ -41,7 +41,7 @@ func (v *View) wholeCard(ctx context.Context, id firn.ID, rec *firn.Record) (*wi
 	if err != nil {
 		return nil, err
 	}
-	joined := card.Render(entry, card.Options{Session: id, Bytes: len(rec.Line()), Calls: v.callsBefore(ctx, id, c.Parent)})
+	joined := card.Render(entry, card.Options{Session: id, Bytes: len(rec.Line()), Calls: callsBefore(ctx, v, id, c.Parent)})
 	return &joined, nil
 }
 
@@ -140,7 +140,7 @@ func (v *View) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wi
 	r := &entryReader{v: v, id: id, q: EntryQuery{View: wire.ViewDisk, HTML: html}, page: &page}
 	e := r.entry(ctx, &rec)
 	if html {
-		if e.Card, err = v.wholeCard(ctx, id, &rec); err != nil {
+		if e.Card, err = wholeCard(ctx, v, id, &rec); err != nil {
 			return wire.Entry{}, fmt.Errorf("read entry %s of session %s: %w", Clip(ref), id, err)
 		}
 	}

@@ -64,7 +64,7 @@ func answers(c *wire.Card, calls map[string]wire.Block) bool {
 }
 
 // callsBefore returns the calls in the few entries before one.
-func (v *View) callsBefore(ctx context.Context, id firn.ID, parent firn.EntryID) map[string]wire.Block {
+func callsBefore(ctx context.Context, v *View, id firn.ID, parent firn.EntryID) map[string]wire.Block {
 	calls := make(map[string]wire.Block)
 	for range nearCalls {
 		if parent == "" {
