@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"iter"
+	"net/http"
 
 	"firn.dev"
 	"firn.dev/wire"
@@ -132,6 +133,12 @@ func (a Approvals) List(ctx context.Context, id firn.ID) ([]wire.Approval, error
 // returns.
 func (a Approvals) Answer(ctx context.Context, id firn.ID, call string, answer wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
 	return ask[wire.ApprovalAnswer](ctx, a.c, post(answer, sessionPath(id, "approvals", call)...))
+}
+
+// ChangeQueue removes messages from the queue of a session or changes its order. The change
+// is durable when it returns. If a named message is not queued, nothing changes.
+func (c *Client) ChangeQueue(ctx context.Context, id firn.ID, q wire.QueueChange) (wire.Queue, error) {
+	return ask[wire.Queue](ctx, c, request{method: http.MethodPatch, path: sessionPath(id, "queue"), body: q})
 }
 
 // Stop cancels the running turn of a session and clears its queue. It reports whether there

@@ -95,11 +95,14 @@ type Model struct {
 	Window    int64  `json:"window"`
 	MaxOutput int64  `json:"maxOutput,omitempty"`
 	Assumed   bool   `json:"assumed,omitempty"`
+	// Local is set if a server on the gateway's machine offers it.
+	Local bool `json:"local,omitempty"`
 }
 
 // Move is a request to move the head.
 type Move struct {
-	// To is an entry; Back goes back that many turns instead.
+	// To is an entry, or - for the place before the first one; Back goes back that many turns
+	// instead.
 	To   firn.EntryID `json:"to,omitempty"`
 	Back int          `json:"back,omitempty"`
 	// Summary summarizes the abandoned branch.

@@ -87,6 +87,31 @@ type Waiting struct {
 	Sender string       `json:"sender,omitempty"`
 }
 
+// QueueChange is a change of a session's queue.
+type QueueChange struct {
+	// Order lists messages in the order in which they are answered. Queued messages that it
+	// does not name come after them, in their present order.
+	Order []firn.EntryID `json:"order,omitempty"`
+	// Remove lists messages to remove from the queue.
+	Remove []firn.EntryID `json:"remove,omitempty"`
+}
+
+// Queue is a session's queue after a change.
+type Queue struct {
+	// Items are the queued messages, the next one first.
+	Items []Waiting `json:"items"`
+	// Removed are the messages that the change removed.
+	Removed []Unqueued `json:"removed,omitempty"`
+}
+
+// Unqueued is a message that was removed from a queue, with its whole content.
+type Unqueued struct {
+	ID     firn.EntryID `json:"id"`
+	Text   string       `json:"text"`
+	Images []Image      `json:"images,omitempty"`
+	Sender string       `json:"sender,omitempty"`
+}
+
 // State is the state of a session, derived from its live part.
 type State struct {
 	Head     firn.EntryID `json:"head"`

@@ -14,8 +14,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Rewind moves the head of a session to another entry: To, given as a reference, or the
-// position Back turns ago. Later entries stay in the log on their own branch. It is
+// Rewind moves the head of a session to another entry: To, given as a reference (- is before
+// the first entry), or the position Back turns ago. Later entries stay in the log on their own branch. It is
 // rejected while a turn is running. Moving to the current head does nothing.
 func (g *sessionEditor) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wire.Moved, error) {
 	ref := string(m.To)
@@ -31,9 +31,12 @@ func (g *sessionEditor) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wi
 	if err := g.lanes.mustBeIdle(id, "rewind"); err != nil {
 		return wire.Moved{}, err
 	}
-	to, err := g.FindEntry(ctx, id, ref)
-	if err != nil {
-		return wire.Moved{}, err
+	to := firn.Root
+	if m.To != firn.Root {
+		var err error
+		if to, err = g.FindEntry(ctx, id, ref); err != nil {
+			return wire.Moved{}, err
+		}
 	}
 	out, err := g.describeMove(ctx, id, to)
 	if err != nil || out.From == to {

@@ -107,8 +107,10 @@ type Setup struct {
 	// Profile finds a credential profile by provider name, as recorded in answers, and
 	// profile name, and returns it as PROVIDER/PROFILE; nil if there are none.
 	Profile func(providerName, name string) (string, error)
-	// Known lists the models that can be chosen.
+	// Known lists the models that can be chosen. Local asks the servers on this machine for
+	// theirs; nil asks none.
 	Known []wire.Model
+	Local func(context.Context) []wire.Model
 	// Queue is the policy for messages that arrive during a turn. Queues overrides it per
 	// channel.
 	Queue  route.Queue

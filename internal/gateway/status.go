@@ -98,8 +98,9 @@ func (g *sessionReader) Agents(context.Context) []wire.Agent {
 	return agents
 }
 
-// Models lists the available models: first those of the agents, then all other known ones.
-func (g *sessionReader) Models(ctx context.Context) []wire.Model {
+// Models lists the available models: first those of the agents, then those of local servers
+// if local is set, then all other known ones.
+func (g *sessionReader) Models(ctx context.Context, local bool) []wire.Model {
 	setup := g.setup.Load()
 	models := []wire.Model{}
 	add := func(m wire.Model) {
@@ -111,6 +112,11 @@ func (g *sessionReader) Models(ctx context.Context) []wire.Model {
 		if m := setup.Agents[id].Model; m != nil {
 			info := m.Info()
 			add(wire.Model{ID: info.Provider + "/" + info.Name, Window: info.Window, MaxOutput: info.MaxOutput, Assumed: info.Assumed})
+		}
+	}
+	if local && setup.Local != nil {
+		for _, m := range setup.Local(ctx) {
+			add(m)
 		}
 	}
 	for _, m := range setup.Known {

@@ -74,7 +74,10 @@ func TestTimeline(t *testing.T) {
 		// Another branch.
 		r.write(id, under("a1", weighing(says("v2", ""), 2)))
 		same(t, "another branch", encoded(got(r.Course(r.ctx, id))(t)), want[0]+"\n2 v2–v2 #13 own 2 window 0+32+0 calls 0 $0")
-		_, err := r.Course(r.ctx, "nobody")
+		same(t, "the branch that was left", encoded(got(r.CourseTo(r.ctx, id, "x6"))(t)), encoded(known))
+		_, err := r.CourseTo(r.ctx, id, "nothing")
+		isKind(t, "no entry", err, wire.NotFound)
+		_, err = r.Course(r.ctx, "nobody")
 		isKind(t, "no session", err, wire.NotFound)
 		empty := r.start(firn.Header{})
 		if c := got(r.Course(r.ctx, empty))(t); c.Turns != 0 || c.Episodes == nil || len(c.Episodes) != 0 {

@@ -115,7 +115,7 @@ func TestStatus(t *testing.T) {
 		if agents[0] != (wire.Agent{ID: "main", Provider: "scripted", Model: "scripted", Window: provider.AssumedWindow}) || agents[1].ID != "work" {
 			t.Errorf("the agents are %+v", agents)
 		}
-		models := r.Models(r.ctx)
+		models := r.Models(r.ctx, false)
 		if len(models) != 2 || models[0].ID != "scripted/scripted" || models[0].Window == 0 || models[1].ID != "scripted/other" {
 			t.Errorf("the models are %+v", models)
 		}

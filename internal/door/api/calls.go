@@ -316,6 +316,10 @@ func (c turnCalls) kill(none) (wire.Stopped, error) {
 	return wire.Stopped{Stopped: stopped}, err
 }
 
+func (c turnCalls) changeQueue(q wire.QueueChange) (wire.Queue, error) {
+	return onSession(c.call, q, c.gateway.ChangeQueue)
+}
+
 func (c turnCalls) listApprovals() (wire.Page[wire.Approval], error) {
 	id, err := c.session()
 	if err != nil {

@@ -63,6 +63,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"POST", "/v1/sessions/aaaa-1/calls/c%2F1%7Cx", wire.ClientResult{Digest: "d", Text: "t"}, `AnswerCall aaaa-1 c/1|x d t`},
 		{"POST", "/v1/sessions/aaaa-1/approvals/c%2F1%7Cx", wire.ApprovalAnswer{Decision: "allow", Digest: "d"}, `AnswerApproval aaaa-1 c/1|x {Call: Decision:allow Scope: Digest:d Rule: Reason:}`},
 		{"POST", "/v1/sessions/aaaa-1:kill", nil, `Stop aaaa-1`},
+		{"PATCH", "/v1/sessions/aaaa-1/queue", wire.QueueChange{Order: []firn.EntryID{"m2"}, Remove: []firn.EntryID{"m1"}}, `ChangeQueue aaaa-1 [m2] [m1]`},
 		{"POST", "/v1/sessions/aaaa-1/turns", wire.Turn{Text: "hi", ID: "m1"}, `Turn aaaa-1 "hi" m1`},
 		{"POST", "/v1/inbound", wire.Inbound{Channel: "telegram", PeerKind: "direct", PeerID: "1", Text: "hi", ID: "m"}, `Inbound  "hi" m`},
 		{"GET", "/v1/keys?agent=main", nil, `Keys main`},

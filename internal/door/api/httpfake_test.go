@@ -279,6 +279,10 @@ func (f *fake) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq
 
 func (f *fake) Stop(_ context.Context, id firn.ID) (bool, error) { return true, f.note("Stop %s", id) }
 
+func (f *fake) ChangeQueue(_ context.Context, id firn.ID, c wire.QueueChange) (wire.Queue, error) {
+	return wire.Queue{Items: []wire.Waiting{}}, f.note("ChangeQueue %s %v %v", id, c.Order, c.Remove)
+}
+
 func (f *fake) Approvals(_ context.Context, id firn.ID) ([]wire.Approval, error) {
 	return []wire.Approval{{Call: "c1", Name: "shell", Digest: "d"}}, f.note("Approvals %s", id)
 }
@@ -469,7 +473,9 @@ func (f *fake) Status(ctx context.Context) (wire.Status, error) {
 	return wire.Status{Home: "/home/of/the/owner", Sessions: len(f.sessions), Agents: f.Agents(ctx), Recent: f.Running(ctx)}, nil
 }
 
-func (f *fake) Models(context.Context) []wire.Model { return []wire.Model{{ID: "offline/parrot"}} }
+func (f *fake) Models(context.Context, bool) []wire.Model {
+	return []wire.Model{{ID: "offline/parrot"}}
+}
 
 func (f *fake) Agents(context.Context) []wire.Agent { return []wire.Agent{{ID: "main"}, {ID: "work"}} }
 

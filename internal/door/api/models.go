@@ -12,7 +12,11 @@ import (
 // listModels lists the models in both our format and OpenAI's, since both use the same
 // path.
 func (c statusCalls) listModels() (wire.ModelList, error) {
-	models := c.gateway.Models(c.r.Context())
+	local := c.query.flag("local")
+	if c.query.err != nil {
+		return wire.ModelList{}, c.query.err
+	}
+	models := c.gateway.Models(c.r.Context(), local)
 	list := wire.ModelList{Page: pageOf(models), Object: "list", Data: []wire.OpenAIModel{}}
 	for _, a := range c.visibleAgents(c.gateway.Agents(c.r.Context())) {
 		list.Data = append(list.Data, wire.OpenAIModel{ID: a.ID, Object: "model", OwnedBy: "firn"})

@@ -55,6 +55,7 @@ func TestOpenAPIIsCheckedIn(t *testing.T) {
 var bodies = map[string]any{
 	"newSession": wire.NewSession{}, "patchSession": wire.Patch{}, "appendEntries": wire.NewEntries{User: "x"}, "compact": wire.Compact{},
 	"answerApproval": wire.ApprovalAnswer{Decision: "allow", Digest: "d"},
+	"changeQueue":    wire.QueueChange{},
 	"answerCall":     wire.ClientResult{Digest: "d"},
 	"fork":           wire.Fork{}, "rewind": wire.Move{Back: 1}, "label": wire.Label{Entry: "#1", Name: "x"}, "hide": wire.Hide{Entry: "#1"}, "show": wire.Hide{Entry: "#1"},
 	"purge": wire.Erase{Sure: "aaaa-1"}, "turn": wire.Turn{Text: "x"}, "inbound": wire.Inbound{Channel: "c", PeerKind: "direct", PeerID: "1", Text: "x"},

@@ -200,6 +200,7 @@ func turnRoutes() []operation {
 		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Sends a message and returns the answer or, with Accept: text/event-stream, a stream of events.",
 			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: on(turnCalls.turn)}},
 		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the running turn and clears the queue.", action: takeOptional(turnCalls.kill)},
+		{method: "PATCH", path: "/v1/sessions/{id}/queue", name: "changeQueue", scope: wire.ScopeWrite, what: "Removes messages from the queue or changes its order. The change is durable when the response is sent. If a named message is not queued, nothing changes.", action: take(turnCalls.changeQueue)},
 		{method: "GET", path: "/v1/sessions/{id}/approvals", name: "listApprovals", scope: wire.ScopeRead, what: "Lists tool calls that wait for approval. They are in the log, so they are listed also after a restart.", action: give(turnCalls.listApprovals)},
 		{method: "POST", path: "/v1/sessions/{id}/approvals/{call}", name: "answerApproval", long: true, scope: wire.ScopeWrite, what: "Allows or refuses a tool call. The answer is durable when the response is sent.", action: take(turnCalls.answerApproval)},
 		{method: "POST", path: "/v1/sessions/{id}/calls/{call}", name: "answerCall", scope: wire.ScopeWrite, what: "Returns the result of a call of the client's tools, or output of a running one. Only the client that offered the tools with the turn can do so.", action: take(turnCalls.answerCall)},
@@ -232,7 +233,7 @@ func statusRoutes() []operation {
 		}, action: usageAction()},
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Returns the gateway's status.", action: give(statusCalls.status)},
 		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists agents.", action: give(statusCalls.listAgents)},
-		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists available models. The response also has the fields of OpenAI's API, in which agents are listed as models.", action: give(statusCalls.listModels)},
+		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists available models. The response also has the fields of OpenAI's API, in which agents are listed as models.", query: []param{flag("local", "Also asks the servers on the gateway's machine, such as Ollama, for their models.")}, action: give(statusCalls.listModels)},
 		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Returns a model or an agent in the format of OpenAI's API.", encodeProblem: openAIProblem, action: give(statusCalls.getModel)},
 	}
 }

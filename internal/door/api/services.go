@@ -130,7 +130,7 @@ type branchAPI interface {
 	Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error)
 	Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
 	Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
-	Course(ctx context.Context, id firn.ID) (wire.Course, error)
+	CourseTo(ctx context.Context, id firn.ID, head string) (wire.Course, error)
 }
 
 // compactionAPI compacts windows and undoes compactions.
@@ -147,6 +147,7 @@ type turnAPI interface {
 	Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error)
 	StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error]
 	Stop(ctx context.Context, id firn.ID) (bool, error)
+	ChangeQueue(ctx context.Context, id firn.ID, c wire.QueueChange) (wire.Queue, error)
 	Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error)
 	AnswerApproval(ctx context.Context, id firn.ID, call string, a wire.ApprovalAnswer) (wire.ApprovalAnswer, error)
 	AnswerCall(ctx context.Context, id firn.ID, call string, r wire.ClientResult) (wire.CallAccepted, error)
@@ -179,7 +180,7 @@ type statusAPI interface {
 	Status(ctx context.Context) (wire.Status, error)
 	Running(ctx context.Context) []wire.Session
 	Agents(ctx context.Context) []wire.Agent
-	Models(ctx context.Context) []wire.Model
+	Models(ctx context.Context, local bool) []wire.Model
 	Ops(ctx context.Context) (wire.Ops, error)
 }
 

@@ -27,6 +27,12 @@ const (
 // session is read once; later calls read only new entries. Of a session longer than 256 MB
 // only the end is read.
 func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
+	return v.CourseTo(ctx, id, "")
+}
+
+// CourseTo is like Course for the branch that ends at an entry, given as a reference; empty
+// means the head.
+func (v *View) CourseTo(ctx context.Context, id firn.ID, head string) (wire.Course, error) {
 	out := wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}
 	if err := v.CheckExists(ctx, id); err != nil {
 		return out, err
@@ -35,12 +41,22 @@ func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
 	if err != nil {
 		return out, err
 	}
+	var last firn.EntryID
+	if head != "" {
+		if last, err = v.EntryAt(ctx, id, head); err != nil {
+			return out, err
+		}
+	}
 	s, done, err := v.shapeOfEnd(ctx, id)
 	if err != nil {
 		return out, err
 	}
 	defer done()
-	turns := s.turns(now.fixed)
+	end := s.Tree.Head()
+	if last != "" {
+		end = s.Tree.Find(last)
+	}
+	turns := s.turns(now.fixed, end)
 	out.Turns, out.Partial = len(turns), s.from > store.Start
 	out.Step, out.Episodes = merge(turns, mostEpisodes)
 	return out, nil

@@ -6,12 +6,12 @@ import (
 	"firn.dev/wire"
 )
 
-// turns returns the turns of the head's branch, oldest first. fixed is the constant part of
+// turns returns the turns of the branch that ends at a node, oldest first. fixed is the constant part of
 // every window. A turn begins with a user message; entries before the first one belong to
 // the first turn.
-func (r *reading) turns(fixed wire.WindowTotals) []wire.Episode {
+func (r *reading) turns(fixed wire.WindowTotals, end int) []wire.Episode {
 	hidden := r.hidden()
-	path := r.Tree.Path(r.Tree.Head())
+	path := r.Tree.Path(end)
 	t := &turnBuilder{reading: r, window: fixed, path: path, kept: make([]weight, 0, len(path))}
 	for i, n := range path {
 		t.kept = append(t.kept, t.total)

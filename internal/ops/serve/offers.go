@@ -1,9 +1,11 @@
 package serve
 
 import (
+	"context"
 	"slices"
 
 	"firn.dev/internal/ops/modelchoice"
+	"firn.dev/wire"
 )
 
 // defaultModels are the models that a provider's API key selects if nothing is configured, in
@@ -35,6 +37,15 @@ func (m *Models) Table() modelchoice.Table {
 		}
 	}
 	return t
+}
+
+// Local lists the models that servers on this machine offer.
+func (m *Models) Local(ctx context.Context) []wire.Model {
+	models := []wire.Model{}
+	for _, o := range m.Table().Local(ctx, 10*modelchoice.Wait) {
+		models = append(models, wire.Model{ID: o.ID, Window: o.Window, Local: true})
+	}
+	return models
 }
 
 // keyOf returns the variable of a provider's API key, and reports whether the provider can be

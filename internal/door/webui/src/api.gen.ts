@@ -831,6 +831,7 @@ export interface MemoryEdit {
 export interface Model {
   assumed?: boolean;
   id: string;
+  local?: boolean;
   maxOutput?: number;
   window: number;
 }
@@ -979,6 +980,16 @@ export interface Problem {
   kind: "invalid" | "not-found" | "ambiguous" | "conflict" | "locked" | "not-allowed" | "no-token" | "corrupt" | "too-large" | "unsupported" | "not-saved" | "unknown-outcome" | "unavailable" | "busy" | "upstream" | "stopped" | "closing" | "internal";
   message: string;
   request?: string;
+}
+
+export interface Queue {
+  items: Waiting[] | null;
+  removed?: Unqueued[];
+}
+
+export interface QueueChange {
+  order?: string[];
+  remove?: string[];
 }
 
 export interface Recalled {
@@ -1269,6 +1280,13 @@ export interface TurnOptions {
 
 export interface UndoMemory {
   edits?: number[];
+}
+
+export interface Unqueued {
+  id: string;
+  images?: Image[];
+  sender?: string;
+  text: string;
 }
 
 export interface Unsearched {

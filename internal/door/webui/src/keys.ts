@@ -2,6 +2,7 @@
 // them.
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
+import { hold } from "./typeahead";
 
 // Binding is a key, or a sequence of two ("g s"), and its action. mod is Ctrl, or Command on a Mac.
 export interface Binding {
@@ -56,6 +57,7 @@ function press(e: KeyboardEvent): void {
   const name = (mod ? "mod+" : "") + (e.key.length === 1 && mod ? e.key.toLowerCase() : e.key);
   const pair = begun ? `${begun} ${name}` : "";
   const open = document.querySelector("dialog[open]");
+  if (!open && !mod && !typing(e) && !taken(e) && hold(e)) return;
   begun = "";
   clearTimeout(forget);
   // The second key of a sequence takes precedence over its own binding.

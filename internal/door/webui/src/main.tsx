@@ -6,9 +6,11 @@ import { startKeys } from "./keys";
 import { loadMe } from "./me";
 import { startRouter } from "./router";
 import { startTheme } from "./theme";
+import { holdKeys } from "./typeahead";
 
 startTheme();
 startRouter();
 startKeys();
+if (/^\/sessions\/[^/]+(\/log)?$/.test(location.pathname)) holdKeys();
 void loadMe();
 render(<App />, document.getElementById("app")!);

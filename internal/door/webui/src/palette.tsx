@@ -7,6 +7,7 @@ import { post } from "./api";
 import { navItems } from "./nav";
 import { go, toSession } from "./router";
 import { theme } from "./theme";
+import { holdKeys, releaseKeys } from "./typeahead";
 import { attempt, Dialog, Time } from "./ui";
 import type { Page, Session } from "./wire";
 
@@ -35,10 +36,12 @@ function actions(): Choice[] {
   return all;
 }
 
-// newSession creates a session and opens it.
-export async function newSession(): Promise<void> {
-  const s = await attempt(() => post<Session>("/v1/sessions", {}));
+// newSession creates a session and opens it. What is typed meanwhile is for its composer.
+export async function newSession(agent?: string): Promise<void> {
+  holdKeys();
+  const s = await attempt(() => post<Session>("/v1/sessions", agent ? { agent } : {}));
   if (s) go(toSession(s.id));
+  else releaseKeys();
 }
 
 // fits reports whether a name contains all words.

@@ -63,6 +63,10 @@ func (m *model) answer(w http.ResponseWriter, r *http.Request) {
 	if err != nil {
 		return
 	}
+	if r.Method == http.MethodGet { // the list of models
+		io.WriteString(w, `{"object":"list","data":[{"id":"slow","object":"model"},{"id":"quick","object":"model"}]}`)
+		return
+	}
 	flush := http.NewResponseController(w).Flush
 	w.Header().Set("Content-Type", "text/event-stream")
 	flush()

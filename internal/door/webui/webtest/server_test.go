@@ -52,6 +52,9 @@ func (j *journal) String() string {
 // settings are the settings of all test gateways: besides the default agent there is the
 // agent player, whose model is controlled by the test and who has no memory.
 const settings = `
+[agents.main]
+model = "firn/offline"
+
 [agents.player]
 model = "play/slow"
 memory = { enabled = false }

@@ -18,6 +18,6 @@ export async function fork(session: string, at?: string): Promise<void> {
 }
 
 // rewind moves the head of a session. Undo moves it back.
-export function rewind(session: string, to: string): Promise<Moved | undefined> {
-  return attempt(() => post<Moved>(sessionPath(session, "rewind"), { to }));
+export function rewind(session: string, to: string, back?: number): Promise<Moved | undefined> {
+  return attempt(() => post<Moved>(sessionPath(session, "rewind"), back ? { back } : { to }));
 }

@@ -1,21 +1,18 @@
-// Composer is the message box. Enter sends, Shift+Enter starts a new line; images can be pasted or
-// dropped.
+// Composer is the message box. Enter sends, Shift+Enter starts a new line, a slash begins a command,
+// Escape stops the turn; images can be attached, pasted or dropped.
 import type { RefObject } from "preact";
-import { useSignal } from "@preact/signals";
-import { useLayoutEffect } from "preact/hooks";
-import { post, Problem, sessionPath } from "../../api";
+import { useSignal, type Signal } from "@preact/signals";
+import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
+import { post, Problem, sessionPath, useGet } from "../../api";
 import { bytes, shell } from "../../format";
-import { notifyError, CopyCLI, Icon } from "../../ui";
-import type { Answer, Image } from "../../wire";
+import { connected } from "../../live";
+import { notifyError, CopyCLI, Icon, Menu } from "../../ui";
+import type { Agent, Answer, Page } from "../../wire";
+import { imageTypes, pick, type Picked } from "./images";
+import { accepted, nameOf } from "./messageid";
+import { Queue } from "./queue";
+import { slashesFor, slashOf, type Slash } from "./slash";
 import type { Talk } from "./talk";
-
-const kinds = ["image/png", "image/jpeg", "image/gif", "image/webp"];
-const largest = 8 << 20;
-
-interface Picked extends Image {
-  name: string;
-  size: number;
-}
 
 interface Props {
   talk: Talk;
@@ -27,8 +24,16 @@ export function Composer({ talk, box, sent }: Props) {
   const images = useSignal<Picked[]>([]);
   const busy = useSignal(false);
   const over = useSignal(false);
+  const at = useSignal(0);
+  const closed = useSignal("");
+  const files = useRef<HTMLInputElement>(null);
+  const menu = useId();
   const text = talk.draft.value;
   const live = talk.watch.live.value;
+  const aside = talk.entries.aside.value;
+  const off = connected.value === "waiting";
+  const commands = closed.value === text ? [] : slashesFor(text);
+  const here = Math.min(at.value, commands.length - 1);
 
   // The box grows with its content.
   useLayoutEffect(() => {
@@ -37,25 +42,32 @@ export function Composer({ talk, box, sent }: Props) {
     el.style.height = "auto";
     el.style.height = Math.min(el.scrollHeight + 2, Math.max(120, innerHeight * 0.4)) + "px";
   }, [text]);
+  useEffect(() => {
+    talk.focus = () => box.current?.focus();
+  }, [talk]);
 
-  const add = (files: Iterable<File>) => {
-    for (const f of files) {
-      if (!f.type.startsWith("image/")) continue;
-      pick(f).then((p) => (images.value = [...images.value, p]), notifyError);
-    }
+  const add = (from: Iterable<File>) => {
+    for (const f of from) pick(f).then((p) => (images.value = [...images.value, p]), notifyError);
   };
   const send = async () => {
-    if (busy.value || (!text.trim() && images.value.length === 0)) return;
+    if (busy.value || off || (!text.trim() && images.value.length === 0)) return;
+    const slash = slashOf(text);
+    if (typeof slash === "string") return notifyError(new Problem(0, { kind: "invalid", message: slash, hint: "To send a leading slash, type two." }));
+    if (slash) {
+      talk.write("");
+      void slash.command.run(talk, slash.rest);
+      return;
+    }
     busy.value = true;
-    // The ID makes a retry idempotent.
     const pictures = images.value;
-    const turn = { text, images: pictures.map(({ mimeType, data }) => ({ mimeType, data })), wait: false };
+    const turn = { text: text.replace(/^\/\//, "/"), images: pictures.map(({ mimeType, data }) => ({ mimeType, data })), agent: talk.agent.value || undefined, wait: false };
     // Clear the box at once for the next message.
     talk.send(text);
     images.value = [];
     try {
+      await talk.stepOver();
       await post<Answer>(sessionPath(talk.id, "turns"), turn, { headers: { "Idempotency-Key": nameOf(turn) } });
-      if (named) named.ok = true;
+      accepted();
       talk.sent(true);
       talk.watch.soon();
       sent();
@@ -66,6 +78,32 @@ export function Composer({ talk, box, sent }: Props) {
     } finally {
       busy.value = false;
       box.current?.focus();
+    }
+  };
+  // take completes a command that has arguments, and runs any other.
+  const take = (c: Slash) => {
+    if (c.args) talk.write(`/${c.name} `);
+    else {
+      talk.write("");
+      void c.run(talk, "");
+    }
+    at.value = 0;
+    box.current?.focus();
+  };
+  const press = (e: KeyboardEvent & { currentTarget: HTMLTextAreaElement }) => {
+    const step = e.key === "ArrowDown" ? 1 : e.key === "ArrowUp" ? -1 : 0;
+    if (commands.length && (step || e.key === "Tab" || (e.key === "Enter" && !e.shiftKey))) {
+      e.preventDefault();
+      if (step) at.value = (here + step + commands.length) % commands.length;
+      else take(commands[here]!);
+    } else if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
+      e.preventDefault();
+      void send();
+    } else if (e.key === "Escape") {
+      e.preventDefault();
+      if (commands.length) closed.value = text;
+      else if (live && !off) void talk.stop();
+      else e.currentTarget.blur();
     }
   };
 
@@ -90,112 +128,138 @@ export function Composer({ talk, box, sent }: Props) {
         add(e.dataTransfer.files);
       }}
     >
-      <Queue talk={talk} />
-      {images.value.length > 0 && (
-        <ul class="composer-images" aria-label="Images to send">
-          {images.value.map((p, i) => (
-            <li key={i}>
-              <img src={`data:${p.mimeType};base64,${p.data}`} alt={p.name} />
-              <button type="button" class="icon-button" aria-label={`Remove ${p.name}, ${bytes(p.size)}`} onClick={() => (images.value = images.value.filter((_, j) => j !== i))}>
-                <Icon name="close" />
-              </button>
-            </li>
-          ))}
-        </ul>
-      )}
-      <div class="composer-row">
+      <Queue
+        talk={talk}
+        edit={(again, pictures) => {
+          talk.write(talk.draft.peek() ? again + "\n\n" + talk.draft.peek() : again);
+          images.value = [...pictures, ...images.peek()];
+          box.current?.focus();
+        }}
+      />
+      <Images images={images} />
+      {commands.length > 0 && <SlashMenu id={menu} commands={commands} here={here} take={take} at={at} />}
+      <div class="composer-box">
         <textarea
           ref={box}
           class="composer-text"
           rows={1}
           value={text}
-          placeholder={live ? "Queue a message…" : "Write a message…"}
+          placeholder={aside ? "Continue on this branch…" : live ? "Queue a message…" : "Write a message, or / for commands…"}
           aria-label="Message"
+          aria-autocomplete="list"
+          aria-controls={commands.length ? menu : undefined}
+          aria-activedescendant={commands.length ? `${menu}-${here}` : undefined}
           enterkeyhint="send"
           onInput={(e) => talk.write(e.currentTarget.value)}
           onPaste={(e) => {
-            const files = e.clipboardData?.files;
-            if (files?.length) {
+            const pasted = e.clipboardData?.files;
+            if (pasted?.length) {
               e.preventDefault();
-              add(files);
+              add(pasted);
             }
           }}
-          onKeyDown={(e) => {
-            if (e.key === "Enter" && !e.shiftKey && !e.isComposing) {
-              e.preventDefault();
-              void send();
-            } else if (e.key === "Escape") e.currentTarget.blur();
-          }}
+          onKeyDown={press}
         />
-        {live && (
-          <>
-            <button type="button" class="button composer-stop" title="Stop the turn and clear the queue" onClick={() => void talk.stop()}>
-              <Icon name="stop" /> Stop
-            </button>
-            <CopyCLI small command={`firn stop ${shell(talk.id)}`} />
-          </>
-        )}
-        <button type="submit" class="button primary composer-send" disabled={busy.value || (!text.trim() && images.value.length === 0)}>
-          {live ? "Queue" : "Send"}
-        </button>
+        <div class="composer-row">
+          <input ref={files} type="file" hidden multiple accept={imageTypes.join()} onChange={(e) => (add(e.currentTarget.files ?? []), (e.currentTarget.value = ""))} />
+          <button type="button" class="icon-button" aria-label="Attach images" title="Attach images" onClick={() => files.current?.click()}>
+            <Icon name="attach" />
+          </button>
+          <Pickers talk={talk} />
+          <span class="composer-gap" />
+          {live && (
+            <>
+              <button type="button" class="button composer-stop" title="Stop the turn and clear the queue (Esc)" disabled={off} onClick={() => void talk.stop()}>
+                <Icon name="stop" /> Stop
+              </button>
+              <CopyCLI small command={`firn stop ${shell(talk.id)}`} />
+            </>
+          )}
+          <button type="submit" class="button primary composer-send" disabled={off || busy.value || (!text.trim() && images.value.length === 0)}>
+            {live ? "Queue" : "Send"}
+          </button>
+        </div>
       </div>
     </form>
   );
 }
 
-// Queue shows the queued messages.
-function Queue({ talk }: { talk: Talk }) {
-  const s = talk.watch.session.value;
-  const waiting = s?.waiting ?? [];
-  const more = (s?.queued ?? 0) - waiting.length;
-  if (waiting.length === 0 && more <= 0) return null;
+function Images({ images }: { images: Signal<Picked[]> }) {
+  if (images.value.length === 0) return null;
   return (
-    <ul class="composer-queue" aria-label="Queued messages">
-      {waiting.map((w) => (
-        <li key={w.id}>
-          <span class="faint">queued</span> {w.sender && <b>{w.sender}</b>} <span class="one-line">{w.text}</span>
+    <ul class="composer-images" aria-label="Images to send">
+      {images.value.map((p, i) => (
+        <li key={i}>
+          <img src={`data:${p.mimeType};base64,${p.data}`} alt={p.name} />
+          <button type="button" class="icon-button" aria-label={`Remove ${p.name}, ${bytes(p.size)}`} onClick={() => (images.value = images.value.filter((_, j) => j !== i))}>
+            <Icon name="close" />
+          </button>
         </li>
       ))}
-      {more > 0 && waiting.length === 0 && <li class="faint">{more} queued</li>}
     </ul>
   );
 }
 
-// nameOf returns the ID of a message. A failed message keeps its ID until another one is written.
-let named: { what: string; name: string; ok: boolean } | undefined;
-function nameOf(turn: { text: string; images: unknown[] }): string {
-  const what = JSON.stringify(turn);
-  if (!named || named.ok || named.what !== what) named = { what, name: entryID(), ok: false };
-  return named.name;
+interface SlashProps {
+  id: string;
+  commands: Slash[];
+  here: number;
+  take: (c: Slash) => void;
+  at: Signal<number>;
 }
 
-const letters = "0123456789abcdefghjkmnpqrstvwxyz";
-
-// entryID returns an ID like the gateway's: the time and random bits.
-function entryID(): string {
-  let n = (BigInt(Date.now()) << 20n) | BigInt(Math.floor(Math.random() * (1 << 20)));
-  let id = "";
-  for (let i = 0; i < 13; i++) {
-    id = letters[Number(n & 31n)] + id;
-    n >>= 5n;
-  }
-  return id;
+function SlashMenu({ id, commands, here, take, at }: SlashProps) {
+  const list = useRef<HTMLDivElement>(null);
+  useEffect(() => {
+    list.current?.children[here]?.scrollIntoView({ block: "nearest" });
+  }, [here]);
+  return (
+    <div class="slash" role="listbox" aria-label="Commands" id={id} ref={list} tabIndex={0}>
+      {commands.map((c, i) => (
+        <div
+          key={c.name}
+          id={`${id}-${i}`}
+          role="option"
+          aria-selected={i === here}
+          class="slash-item"
+          onMouseMove={() => (at.value = i)}
+          onMouseDown={(e) => e.preventDefault()}
+          onClick={() => take(c)}
+        >
+          <code>
+            /{c.name} {c.args}
+          </code>
+          <span>{c.help}</span>
+        </div>
+      ))}
+    </div>
+  );
 }
 
-function refuse(message: string): Problem {
-  return new Problem(0, { kind: "invalid", message });
-}
-
-function pick(f: File): Promise<Picked> {
-  return new Promise((resolve, reject) => {
-    if (!kinds.includes(f.type)) return reject(refuse(`${f.name} is not a PNG, JPEG, GIF or WebP image`));
-    if (f.size > largest) return reject(refuse(`${f.name} is ${bytes(f.size)}; the limit is ${bytes(largest)}`));
-    const reader = new FileReader();
-    reader.onerror = () => reject(refuse(`${f.name} cannot be read`));
-    reader.onload = () => {
-      const url = String(reader.result);
-      resolve({ name: f.name || "image", size: f.size, mimeType: f.type, data: url.slice(url.indexOf(",") + 1) });
-    };
-    reader.readAsDataURL(f);
-  });
+// Pickers choose the agent and the model of the next answers.
+function Pickers({ talk }: { talk: Talk }) {
+  const agents = useGet<Page<Agent>>("/v1/agents").data?.items ?? [];
+  const s = talk.watch.session.value;
+  const own = s?.agent || "main";
+  const agent = talk.agent.value || own;
+  const model = s?.state?.model || agents.find((a) => a.id === agent)?.model || "Model";
+  return (
+    <>
+      {agents.length > 1 && (
+        <Menu
+          label={`Agent: ${agent}`}
+          class="button quiet choice"
+          up
+          items={agents.map((a) => ({ label: a.id, checked: a.id === agent, hint: a.model, run: () => (talk.agent.value = a.id === own ? "" : a.id) }))}
+        >
+          <span class="one-line">{agent}</span>
+          <Icon name="down" />
+        </Menu>
+      )}
+      <button type="button" class="button quiet choice" aria-haspopup="dialog" aria-label={`Model: ${model}`} title={`Model: ${model}`} onClick={() => (talk.asking.value = { what: "model" })}>
+        <span class="one-line">{model}</span>
+        <Icon name="down" />
+      </button>
+    </>
+  );
 }

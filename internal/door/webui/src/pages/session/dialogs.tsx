@@ -1,8 +1,11 @@
 // Dialogs of the log: label, CLI commands, compaction details.
 import { useSignal } from "@preact/signals";
+import { useGet } from "../../api";
 import { free, shell } from "../../format";
-import { CopyCLI, Dialog } from "../../ui";
+import { CopyCLI, Dialog, Problem } from "../../ui";
+import type { Agent, Page } from "../../wire";
 import { CompactionDiff } from "./diff";
+import { ModelPicker } from "./models";
 import type { Talk } from "./talk";
 
 export function LogDialogs({ talk }: { talk: Talk }) {
@@ -17,10 +20,46 @@ export function LogDialogs({ talk }: { talk: Talk }) {
           <Commands of={talk.cli(a.entry)} />
         </Dialog>
       );
+    case "model":
+      return <ModelPicker title="Choose a model" none="The default of the agent" current={modelOf(talk)} choose={(m) => void talk.chooseModel(m)} close={close} />;
+    case "retry":
+      return <ModelPicker title="Retry with another model" current={modelOf(talk)} choose={(m) => void talk.again(a.entry, m)} close={close} />;
+    case "agent":
+      return <AgentDialog talk={talk} close={close} />;
     case "compaction":
       return <CompactionDiff talk={talk} id={a.id} close={close} />;
   }
   return null;
+}
+
+function modelOf(talk: Talk): string {
+  const state = talk.watch.session.value?.state;
+  return state?.model ? `${state.provider}/${state.model}` : "";
+}
+
+function AgentDialog({ talk, close }: { talk: Talk; close: () => void }) {
+  const agents = useGet<Page<Agent>>("/v1/agents");
+  return (
+    <Dialog title="Choose an agent" close={close}>
+      {agents.error && <Problem error={agents.error} retry={agents.reload} />}
+      <ul class="plain-list" aria-busy={agents.loading}>
+        {(agents.data?.items ?? []).map((agent) => (
+          <li key={agent.id}>
+            <button
+              type="button"
+              class="button"
+              onClick={() => {
+                talk.agent.value = agent.id === talk.watch.session.peek()?.agent ? "" : agent.id;
+                close();
+              }}
+            >
+              {agent.id} <span class="faint">{agent.model}</span>
+            </button>
+          </li>
+        ))}
+      </ul>
+    </Dialog>
+  );
 }
 
 export function Commands({ of }: { of: [what: string, command: string][] }) {

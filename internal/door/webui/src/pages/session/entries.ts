@@ -122,6 +122,11 @@ export class Entries {
     return { ...found, items: [...items, ...next], last: !after.cursor };
   }
 
+  // branch returns the last entry of the shown branch; empty if it is the current one.
+  branch(): string {
+    return this.aside.peek() ? this.head : "";
+  }
+
   // position returns the end of the shown log, if its end is loaded.
   position(): number | undefined {
     return this.end && !this.head ? (this.all.at(-1)?.next ?? 0) : undefined;

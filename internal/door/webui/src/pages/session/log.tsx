@@ -8,6 +8,7 @@ import { plural, sentence } from "../../format";
 import { useKeys } from "../../keys";
 import { mayWrite } from "../../me";
 import { param, setQuery } from "../../router";
+import { holdKeys, releaseKeys } from "../../typeahead";
 import { Empty, Icon, Problem } from "../../ui";
 import { RowView } from "./card";
 import { Approvals } from "./approvals";
@@ -36,8 +37,10 @@ export function Log({ watch }: { watch: Watch }) {
   const head = param("head");
 
   useEffect(() => {
+    holdKeys();
     const unhear = watch.hear((e) => entries.event(e));
     return () => {
+      releaseKeys();
       unhear();
       entries.close();
     };
@@ -50,10 +53,15 @@ export function Log({ watch }: { watch: Watch }) {
     else
       void entries.open(at, head).then(() => {
         void watch.listen(entries.position());
+        settleKeys(talk, box.current);
         if (at) reveal(still, rowFor(talk, entries.at.value));
         else still.toEnd();
       });
   }, [talk, at, head]);
+
+  // The arrows between branches follow the number of branches and the end of each turn.
+  const branches = watch.session.value?.state?.branches ?? 1;
+  useEffect(() => void talk.loadSiblings(), [talk, branches, watch.live.value]);
 
   // Added and removed rows may have equal heights, which no resize event reports.
   useLayoutEffect(still.hold, [rows.value]);
@@ -69,7 +77,7 @@ export function Log({ watch }: { watch: Watch }) {
     if (at || head) setQuery({ at: undefined, head: undefined }, { push: true });
     else void entries.open("", "").then(still.toEnd);
   };
-  useLogKeys(still, () => box.current?.focus(), () => (outline.value = !outline.value), () => {
+  useLogKeys(still, talk, () => box.current?.focus(), () => (outline.value = !outline.value), () => {
     if (at && entries.last.value && !head) setQuery({ at: undefined });
     toEnd();
   });
@@ -108,9 +116,9 @@ export function Log({ watch }: { watch: Watch }) {
             <span class="outline-word">Outline</span>
           </button>
         </div>
-        {mayWrite() && !entries.aside.value && (
+        {mayWrite() && (
           <div class="composer-frame">
-            <Approvals talk={talk} />
+            {!entries.aside.value && <Approvals talk={talk} />}
             <Composer talk={talk} box={box} sent={toEnd} />
           </div>
         )}
@@ -119,6 +127,15 @@ export function Log({ watch }: { watch: Watch }) {
       <LogDialogs talk={talk} />
     </div>
   );
+}
+
+// settleKeys gives the focus to the composer of an empty session, with what was typed before.
+function settleKeys(talk: Talk, box: HTMLTextAreaElement | null): void {
+  const empty = !talk.entries.items.peek().some((i) => i.card?.role) && !talk.entries.error.peek();
+  if (!box || !empty) return releaseKeys();
+  const elsewhere = document.querySelector("dialog[open]");
+  if (!elsewhere) box.focus();
+  releaseKeys((typed) => talk.write(talk.draft.peek() + typed));
 }
 
 function wide(): boolean {
@@ -151,10 +168,11 @@ function Top({ talk }: { talk: Talk }) {
 }
 
 function Aside({ talk, toEnd }: { talk: Talk; toEnd: () => void }) {
-  const end = talk.entries.items.value.at(-1)?.card?.id;
+  talk.entries.items.value; // subscribe
+  const end = talk.entries.branch();
   return (
     <p class="log-aside" role="status">
-      <span>This is not the current branch.</span>
+      <span>This is another branch. A message continues it.</span>
       {mayWrite() && end && (
         <button type="button" class="button" onClick={() => void talk.rewind(end)}>
           Continue here
@@ -262,7 +280,7 @@ function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => 
 }
 
 // useLogKeys binds the log's shortcuts.
-function useLogKeys(still: Still, write: () => void, outline: () => void, toEnd: () => void): void {
+function useLogKeys(still: Still, talk: Talk, write: () => void, outline: () => void, toEnd: () => void): void {
   const all = () => [...(still.content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [])];
   const current = () => (document.activeElement as HTMLElement | null)?.closest<HTMLElement>("[data-entry]") ?? null;
   const step = (by: 1 | -1) => {
@@ -288,5 +306,6 @@ function useLogKeys(still: Still, write: () => void, outline: () => void, toEnd:
     { key: "o", does: "Outline", run: outline },
     { key: "c", does: "Write a message", run: write },
     { key: "G", does: "Go to the latest entry", run: toEnd },
+    { key: "Escape", does: "Stop the turn", run: () => talk.watch.live.peek() && mayWrite() && void talk.stop() },
   ]);
 }

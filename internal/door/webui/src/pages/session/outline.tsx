@@ -19,7 +19,8 @@ interface Props {
 }
 
 export function Outline({ talk, still, jump, close }: Props) {
-  const course = useGet<Course>(sessionPath(talk.id, "course"));
+  talk.entries.items.value; // subscribe: a branch changes with its entries
+  const course = useGet<Course>(sessionPath(talk.id, "course"), { head: talk.entries.branch() });
   const now = useSignal("");
   const list = useRef<HTMLOListElement>(null);
   const turns = course.data?.episodes ?? none;

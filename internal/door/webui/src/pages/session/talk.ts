@@ -1,16 +1,27 @@
 // Talk is the shared state of the log: the session, its entries, and actions.
 import { signal } from "@preact/signals";
-import { del, post, sessionPath } from "../../api";
+import { del, get, patch, post, sessionPath } from "../../api";
 import { Draft } from "../../drafts";
 import { shell } from "../../format";
 import { go, toSession } from "../../router";
 import { attempt, copy, notify } from "../../ui";
-import type { Appended, Compaction } from "../../wire";
+import type { Appended, Card, Compaction, Entry, Session, Tree } from "../../wire";
 import { fork, rewind } from "../moves";
 import { Entries } from "./entries";
+import { siblingsOf, type Siblings } from "./siblings";
 import type { Watch } from "./watch";
 
-export type Asking = { what: "label"; entry: string; label: string } | { what: "cli"; entry: string } | { what: "compaction"; id: string };
+export type Asking =
+  | { what: "label"; entry: string; label: string }
+  | { what: "cli"; entry: string }
+  | { what: "compaction"; id: string }
+  | { what: "agent" }
+  | { what: "model" }
+  // retry chooses the model of the next answer to a message.
+  | { what: "retry"; entry: string };
+
+// root names the place before the first entry.
+const root = "-";
 
 export class Talk {
   readonly id: string;
@@ -19,6 +30,12 @@ export class Talk {
   readonly asking = signal<Asking | null>(null);
   // draft is the text in the composer; sending is the message in flight.
   readonly draft = signal("");
+  // agent is the agent that answers; empty means the session's own.
+  readonly agent = signal("");
+  // siblings are the messages with other branches beside them.
+  readonly siblings = signal<ReadonlyMap<string, Siblings>>(new Map());
+  // focus moves the focus to the composer.
+  focus: () => void = () => {};
   private sending = "";
   private readonly kept: Draft;
 
@@ -27,6 +44,17 @@ export class Talk {
     this.entries = new Entries(this.id);
     this.kept = new Draft(this.id);
     this.draft.value = this.kept.read();
+  }
+
+  // loadSiblings finds the branches among the latest entries, if there are any.
+  async loadSiblings(): Promise<void> {
+    if ((this.watch.session.peek()?.state?.branches ?? 1) < 2) return;
+    try {
+      const tree = await get<Tree>(sessionPath(this.id, "tree"), { limit: 4000 });
+      this.siblings.value = siblingsOf(tree.nodes ?? []);
+    } catch {
+      // The log works without the arrows; the next event asks again.
+    }
   }
 
   // write sets the draft, which survives a reload.
@@ -72,16 +100,78 @@ export class Talk {
   }
 
   // rewind continues from an entry. The user's next message is put into the composer for editing.
-  async rewind(to: string): Promise<void> {
-    const moved = await rewind(this.id, to);
+  async rewind(to: string, by: { back?: number } = {}): Promise<void> {
+    const moved = await rewind(this.id, to, by.back);
     if (!moved) return;
     if (moved.text && !this.draft.value) this.write(moved.text);
     this.home();
+    this.focus();
     const back = moved.from;
     notify(
       moved.left ? `Rewound to here; ${moved.left} entries left on a branch` : "Rewound to here",
       back ? () => this.forward(back, moved.text ?? "") : undefined,
     );
+  }
+
+  rewindBy(turns: number): Promise<void> {
+    return this.rewind("", { back: turns });
+  }
+
+  // stepOver moves the head to the end of the shown branch, so that the next message continues it.
+  async stepOver(): Promise<void> {
+    const to = this.entries.branch();
+    if (!to) return;
+    await this.post("rewind", { to });
+    this.home();
+  }
+
+  // edit puts a message of the user into the composer again, and continues before it.
+  edit(card: Card): Promise<void> {
+    return this.rewind(card.parent || root);
+  }
+
+  // asked returns the user's message that an entry answers, if it is loaded.
+  asked(entry: string): string {
+    const items = this.entries.items.peek();
+    const at = items.findIndex((i) => i.card?.id === entry);
+    return items.slice(0, at + 1).findLast((i) => i.card?.role === "user")?.card?.id ?? "";
+  }
+
+  // again answers a message once more, on another branch, with another model if one is given.
+  async again(message: string, model?: string): Promise<void> {
+    const moved = await rewind(this.id, message);
+    if (!moved) return;
+    this.home();
+    this.watch.failed.value = undefined;
+    await attempt(() => this.post("turns", { wait: false, agent: this.agent.peek() || undefined, terms: model ? { model } : undefined }));
+    this.watch.soon();
+  }
+
+  // retryLast answers the last message again.
+  async retryLast(): Promise<void> {
+    const last = this.entries.items.peek().findLast((i) => i.card?.role === "user")?.card?.id;
+    if (last) await this.again(last);
+  }
+
+  async pinLast(): Promise<void> {
+    const last = this.entries.items.peek().findLast((i) => i.card?.role === "user")?.card;
+    if (last) await this.label(last.id, "pin", last.label ?? "");
+  }
+
+  // copyText copies the text of a message as it was written.
+  async copyText(entry: string): Promise<void> {
+    const e = await attempt(() => get<Entry>(sessionPath(this.id, "entries", entry)));
+    if (e) await copy(textOf(e.line), "the message");
+  }
+
+  async chooseModel(model: string): Promise<void> {
+    const old = this.watch.session.peek()?.state;
+    const before = old?.model ? `${old.provider}/${old.model}` : "default";
+    const done = await attempt(() => patch<Session>(sessionPath(this.id), { model: model || "default" }));
+    if (!done) return;
+    this.watch.patched(done);
+    this.watch.soon();
+    notify(model ? `Model: ${model}` : "Model: the default", () => this.chooseModel(before));
   }
 
   private async forward(to: string, text: string): Promise<void> {
@@ -114,7 +204,7 @@ export class Talk {
   // retry answers the unanswered message.
   async retry(): Promise<void> {
     this.watch.failed.value = undefined;
-    await attempt(() => this.post("turns", { wait: false }));
+    await attempt(() => this.post("turns", { wait: false, agent: this.agent.peek() || undefined }));
     this.watch.soon();
   }
 
@@ -140,6 +230,14 @@ export class Talk {
       ["Unhide", `firn restore ${s} ${e}`],
     ];
   }
+}
+
+// textOf returns the text of a message's line.
+function textOf(line: unknown): string {
+  const content = (line as { message?: { content?: unknown } } | undefined)?.message?.content;
+  if (typeof content === "string") return content;
+  if (!Array.isArray(content)) return "";
+  return content.flatMap((p: { type?: string; text?: string }) => (p.type === "text" && p.text ? [p.text] : [])).join("\n\n");
 }
 
 function both(a: string, b: string): string {

@@ -1,0 +1,221 @@
+package webtest
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+)
+
+const composer = `document.querySelector(".composer-text")`
+
+// hasText waits until the composer has the focus and a text.
+func (b *tab) hasText(text string) {
+	b.t.Helper()
+	b.wait(`document.activeElement === ` + composer + ` && ` + composer + `.value === ` + quote(text))
+}
+
+// inBothLights checks the open page with axe in both themes.
+func (b *tab) inBothLights() {
+	b.t.Helper()
+	for _, dark := range []bool{false, true} {
+		b.dark(dark)
+		b.isDark(dark)
+		b.accessible()
+	}
+	b.dark(false)
+}
+
+// TestComposerFocus types into a new session before its page is there: nothing is lost, and
+// no letter is taken for a shortcut.
+func TestComposerFocus(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/sessions")
+	b.settled()
+	b.key("ngs l?o")
+	b.wait(`location.pathname.startsWith("/sessions/")`)
+	b.hasText("gs l?o")
+	b.settled()
+	b.key(" and more")
+	b.hasText("gs l?o and more")
+	b.inBothLights()
+
+	// A session with messages keeps its shortcuts, even those pressed while it loads.
+	id := s.newSession(t, unlike("With messages"), "A first question.")
+	b.open(toSession(id))
+	b.key("c")
+	b.hasText("")
+}
+
+// TestPickers chooses the agent and the model of a session, also one that a local server
+// offers.
+func TestPickers(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	id := s.newSession(t, unlike("Choosing"))
+	b.open(toSession(id))
+	b.click("button", "/^Model: /")
+	b.wait(a("dialog", "Choose a model"))
+	b.wait(a("option", "/^play.quick local/"))
+	b.inBothLights()
+	b.insert("quick")
+	b.wait(`webtest.all("option").length === 1`)
+	b.key("\r")
+	b.wait(a("button", "/^Model: quick/"))
+	b.send("A question for the quick one.")
+	b.once("At once.")
+	session, err := s.client.Session(t.Context(), string(id))
+	if err != nil || session.State.Model != "quick" {
+		t.Errorf("the model is %+v (%v), want quick", session.State, err)
+	}
+
+	b.click("button", "Agent: main")
+	b.click("menuitem", "/^player/")
+	b.wait(a("button", "Agent: player"))
+	b.send("Please play picked.")
+	p := world.model.plays(t, "picked")
+	p.text("The player answers.")
+	p.end()
+	b.once("The player answers.")
+}
+
+// TestSlash runs slash commands, and sends a message with a leading slash.
+func TestSlash(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.newSessionFor(t, "player", unlike("Slashes"))))
+	b.hasText("")
+	b.key("/")
+	b.wait(a("option", "/^.rename TITLE/"))
+	b.inBothLights()
+	b.key("ren\t")
+	b.hasText("/rename ")
+	name := unlike("Renamed by a slash")
+	b.insert(name)
+	b.key("\r")
+	b.wait(a("heading", name))
+	b.hasText("")
+	b.insert("/nope")
+	b.key("\r")
+	b.see("unknown command /nope")
+	b.hasText("/nope")
+	b.fill("textbox", "Message", "//etc is a directory")
+	b.key("\r")
+	b.wait(entry("/etc is a directory"))
+	b.gone("//etc")
+	b.once("At once.")
+	b.insert("/win")
+	b.key("\r")
+	b.wait(`location.pathname.endsWith("/window")`)
+}
+
+// TestAttach attaches an image by the button.
+func TestAttach(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.newSessionFor(t, "player", unlike("Attaching"))))
+	b.hasText("")
+	get[bool](b, `(document.querySelector("input[type=file]").addEventListener("click", (e) => { e.preventDefault(); window.asked = true }), true)`)
+	b.click("button", "Attach images")
+	b.wait(`window.asked`)
+	get[bool](b, `(() => { const d = new DataTransfer(); d.items.add(new File([Uint8Array.from(atob("iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="), (c) => c.charCodeAt(0))], "dot.png", { type: "image/png" })); const i = document.querySelector("input[type=file]"); i.files = d.files; i.dispatchEvent(new Event("change", { bubbles: true })); return true })()`)
+	b.wait(a("button", "/^Remove dot.png/"))
+	b.inBothLights()
+	b.send("Please play seen.")
+	p := world.model.plays(t, "seen")
+	if !strings.Contains(string(p.asked), "iVBORw0KGgo") {
+		t.Error("the model does not get the image")
+	}
+	p.text("A dot.")
+	p.end()
+	b.once("A dot.")
+}
+
+// TestEscapeStops stops a turn with Escape, from the composer and from the log.
+func TestEscapeStops(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open(toSession(s.newSessionFor(t, "player", unlike("Escaping"))))
+	b.send("Please play escape.")
+	p := world.model.plays(t, "escape")
+	p.text("On and on ")
+	b.once("On and on")
+	b.key("\x1b")
+	p.stopped(t)
+	b.wait(a("button", "Send"))
+	b.send("Please play escaped.")
+	p = world.model.plays(t, "escaped")
+	p.text("Again and again ")
+	b.once("Again and again")
+	b.clickOn(entry("Please play escaped."))
+	b.wait(`document.activeElement !== ` + composer)
+	b.key("\x1b")
+	p.stopped(t)
+	b.wait(a("button", "Send"))
+}
+
+// queueServer is a gateway that queues messages instead of adding them to the running turn.
+func queueServer(t *testing.T) *server {
+	t.Helper()
+	s, err := serveWith(func(home string) error {
+		f, err := os.OpenFile(filepath.Join(home, "firn.toml"), os.O_APPEND|os.O_WRONLY, 0)
+		if err != nil {
+			return err
+		}
+		defer f.Close()
+		_, err = f.WriteString("\n[session.queue]\nmode = \"followup\"\n")
+		return err
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	return s
+}
+
+// TestQueueChanges reorders, edits and removes queued messages.
+func TestQueueChanges(t *testing.T) {
+	t.Parallel()
+	s := queueServer(t)
+	b := s.login(t)
+	b.open(toSession(s.newSessionFor(t, "player", unlike("Queueing"))))
+	b.send("Please play busy.")
+	p := world.model.plays(t, "busy")
+	p.text("Slowly ")
+	b.once("Slowly")
+	queue := func(want string) {
+		t.Helper()
+		b.wait(`[...document.querySelectorAll(".composer-queue .one-line")].map((e) => e.innerText).join() === ` + quote(want))
+	}
+	for _, text := range []string{"play qa", "play qb", "play qc"} {
+		b.send(text)
+	}
+	queue("play qa,play qb,play qc")
+	b.inBothLights()
+	b.click("button", "Move up: play qb")
+	queue("play qb,play qa,play qc")
+	b.click("button", "Remove: play qa")
+	queue("play qb,play qc")
+	b.click("button", "Edit: play qb")
+	queue("play qc")
+	b.hasText("play qb")
+	b.insert(" now")
+	b.key("\r")
+	queue("play qc,play qb now")
+	b.reload()
+	queue("play qc,play qb now")
+	p.end()
+	for _, name := range []string{"qc", "qb"} {
+		p = world.model.plays(t, name)
+		p.text("Answer " + name)
+		p.end()
+		b.once("Answer " + name)
+	}
+	b.gone("play qa")
+}
