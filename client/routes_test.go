@@ -137,8 +137,8 @@ func routes() []routed {
 			_, err := client.ApprovalsOf(c).Answer(ctx, session, "c/1", wire.ApprovalAnswer{Decision: "allow", Digest: "d"})
 			return err
 		}, `POST /v1/sessions/0199-test/approvals/c%2F1 {"decision":"allow","digest":"d"}`},
-		{"ChangeQueue", func(c *c) error {
-			_, err := c.ChangeQueue(ctx, session, wire.QueueChange{Order: []firn.EntryID{"b", "a"}})
+		{"Queues.Change", func(c *c) error {
+			_, err := client.QueuesOf(c).Change(ctx, session, wire.QueueChange{Order: []firn.EntryID{"b", "a"}})
 			return err
 		}, `PATCH /v1/sessions/0199-test/queue {"order":["b","a"]}`},
 		{"Stop", func(c *c) error { _, err := c.Stop(ctx, session); return err }, "POST /v1/sessions/0199-test/kill {}"},

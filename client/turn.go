@@ -135,10 +135,16 @@ func (a Approvals) Answer(ctx context.Context, id firn.ID, call string, answer w
 	return ask[wire.ApprovalAnswer](ctx, a.c, post(answer, sessionPath(id, "approvals", call)...))
 }
 
-// ChangeQueue removes messages from the queue of a session or changes its order. The change
-// is durable when it returns. If a named message is not queued, nothing changes.
-func (c *Client) ChangeQueue(ctx context.Context, id firn.ID, q wire.QueueChange) (wire.Queue, error) {
-	return ask[wire.Queue](ctx, c, request{method: http.MethodPatch, path: sessionPath(id, "queue"), body: q})
+// Queues are the queues of sessions: messages that wait for the running turn.
+type Queues struct{ c *Client }
+
+// QueuesOf returns the queues of the sessions that a client can access.
+func QueuesOf(c *Client) Queues { return Queues{c} }
+
+// Change removes messages from the queue of a session or changes its order. The change is
+// durable when it returns. If a named message is not queued, nothing changes.
+func (q Queues) Change(ctx context.Context, id firn.ID, change wire.QueueChange) (wire.Queue, error) {
+	return ask[wire.Queue](ctx, q.c, request{method: http.MethodPatch, path: sessionPath(id, "queue"), body: change})
 }
 
 // Stop cancels the running turn of a session and clears its queue. It reports whether there

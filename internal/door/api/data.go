@@ -37,7 +37,7 @@ func (c branchCalls) course() (wire.Course, error) {
 	if err != nil {
 		return wire.Course{}, err
 	}
-	return c.gateway.CourseTo(c.r.Context(), id, c.query.text("head"))
+	return c.gateway.Course(c.r.Context(), id, c.query.text("head"))
 }
 
 func (c compactionCalls) compacted() (wire.CompactionDetail, error) {

@@ -130,7 +130,7 @@ type branchAPI interface {
 	Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error)
 	Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
 	Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
-	CourseTo(ctx context.Context, id firn.ID, head string) (wire.Course, error)
+	Course(ctx context.Context, id firn.ID, head string) (wire.Course, error)
 }
 
 // compactionAPI compacts windows and undoes compactions.

@@ -22,17 +22,12 @@ const (
 	coursePreview = 80
 )
 
-// Course returns the turns of the head's branch, each with the tokens it added, its usage,
+// Course returns the turns of the branch that ends at an entry, given as a reference (empty
+// means the head), each with the tokens it added, its usage,
 // and the size of the window at its end. All numbers except the usage are estimates. A
 // session is read once; later calls read only new entries. Of a session longer than 256 MB
 // only the end is read.
-func (v *View) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
-	return v.CourseTo(ctx, id, "")
-}
-
-// CourseTo is like Course for the branch that ends at an entry, given as a reference; empty
-// means the head.
-func (v *View) CourseTo(ctx context.Context, id firn.ID, head string) (wire.Course, error) {
+func (v *View) Course(ctx context.Context, id firn.ID, head string) (wire.Course, error) {
 	out := wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}
 	if err := v.CheckExists(ctx, id); err != nil {
 		return out, err
