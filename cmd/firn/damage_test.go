@@ -199,7 +199,7 @@ func damageBlocks(text string, without []int, sorted bool) []string {
 		}
 		b = strings.ReplaceAll(strings.TrimSpace(strings.Join(lines, "\n")), "\uFFFD", "")
 		b = entryHead.ReplaceAllString(b, "$2 $3")
-		drop := b == "" || strings.HasPrefix(b, "session ") || strings.HasPrefix(b, "(torn at ") || strings.HasPrefix(b, "purged ") || strings.Contains(b, "an entry of no type")
+		drop := b == "" || strings.HasPrefix(b, "session ") || strings.HasPrefix(b, "(torn at ") || strings.HasPrefix(b, "purged ") || strings.Contains(b, "an entry without a type")
 		for _, n := range without {
 			drop = drop || strings.Contains(b, fmt.Sprintf("message %d.", n))
 		}
