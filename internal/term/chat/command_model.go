@@ -16,8 +16,17 @@ const (
 	keepAll     = "--all"
 )
 
-// maxPickedName is the width of names in the picker, so that all columns fit 80.
-const maxPickedName = 48
+// modelColumns are the columns of ModelChoice. A narrow screen has no price, then no window.
+var modelColumns = []prose.Column{{Least: 24}, {Right: true, Drop: 2}, {Right: true, Drop: 3}, {Drop: 1}}
+
+// ModelChoice returns a choice among models: rows of name, window, price and key after a row
+// of heads. Names that do not fit are cut.
+func ModelChoice(rows [][]string, selected int) line.Choice {
+	return line.Choice{Title: "Model", Rows: prose.Columns(rows[1:], "lrrl"), Selected: selected, Fit: func(width int) (string, []string) {
+		lines := prose.FitTable(rows, modelColumns, width)
+		return lines[0], lines[1:]
+	}}
+}
 
 // chooseModel sets the model of this session, and with --project or --all that of new chats.
 // Without a name it shows a picker, or the model if there is no terminal.
@@ -80,10 +89,9 @@ func (c choiceCommands) pickModel(ctx context.Context) (string, error) {
 	head, ids, details := c.o.Models(ctx)
 	rows := [][]string{append([]string{"MODEL"}, head...)}
 	for i, id := range ids {
-		rows = append(rows, append([]string{prose.OneLine(id, maxPickedName)}, details[i]...))
+		rows = append(rows, append([]string{prose.Clean(id)}, details[i]...))
 	}
-	lines := prose.Columns(rows, "lrrl")
-	picked := c.term.Pick(ctx, line.Choice{Title: "Model", Head: lines[0], Rows: lines[1:], Selected: max(slices.Index(ids, current), 0)})
+	picked := c.term.Pick(ctx, ModelChoice(rows, max(slices.Index(ids, current), 0)))
 	if picked < 0 || ids[picked] == current {
 		return "", nil
 	}

@@ -93,7 +93,7 @@ func (c *chat) next(ctx context.Context) (message, error) {
 	}
 	if c.id != c.watch.id && c.planned == nil && c.o.Terminal.In {
 		if s, err := c.fetchSession(ctx); err == nil {
-			c.watch.follow(ctx, s.ID, s.End)
+			c.watch.follow(ctx, s)
 		}
 	}
 	c.screen.prompt()

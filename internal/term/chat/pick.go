@@ -67,6 +67,9 @@ func (p *sessionPicker) find(ctx context.Context, text string, wide bool, show f
 	show(p.rows(appendNew(found, p.search(ctx, text, wide))))
 }
 
+// isForeign reports whether a session is of another tool and was not continued by firn.
+func isForeign(s wire.Session) bool { return s.Source != "" && s.Source != "firn" }
+
 // query returns the query for a scope.
 func (p *sessionPicker) query(wide bool) client.Query {
 	q := client.Query{Agent: p.agent}
@@ -133,7 +136,7 @@ func (p *sessionPicker) rows(sessions []wire.Session) []line.FoundRow {
 			p.known[s.ID] = s
 		}
 		place := Place(s, p.c.o.User, 28)
-		if s.Source != "" && s.Source != "firn" {
+		if isForeign(s) {
 			place = prose.OneLine(s.Source, 28)
 		}
 		cells[i] = []string{prose.OneLine(cmp.Or(s.Title, s.Prompt, string(s.ID)), 40), prose.Ago(s.Updated, p.c.now()), place}

@@ -99,7 +99,7 @@ func (c *chat) ensure(ctx context.Context) error {
 		}
 		s.End = patched.End
 	}
-	c.watch.follow(ctx, s.ID, s.End)
+	c.watch.follow(ctx, s)
 	if n.Fresh || s.Empty || n.Key == "" {
 		return nil
 	}

@@ -4,6 +4,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"time"
 
 	"firn.dev"
 	"firn.dev/internal/render/prose"
@@ -19,6 +20,9 @@ type watcher struct {
 	run  sync.WaitGroup
 	stop context.CancelFunc
 	id   firn.ID
+	// known is the time of the last entry of a session of another tool when follow was
+	// called. The first turn copies that session, and the copies of its entries follow.
+	known time.Time
 
 	mu sync.Mutex
 	// own are the entries of this chat.
@@ -30,17 +34,21 @@ type watcher struct {
 	held []prose.Line
 }
 
-// follow shows the entries of a session after a position, until close or the next call. It
-// does nothing if the session is followed already, or if the screen is not a terminal.
-func (w *watcher) follow(ctx context.Context, id firn.ID, after firn.Pos) {
-	if id == w.id || id == "" || !w.c.looping || !w.c.o.Terminal.In || w.c.o.Ephemeral {
+// follow shows the entries that are added to a session after its end, until close or the next
+// call. It does nothing if the session is followed already, or if the screen is not a
+// terminal.
+func (w *watcher) follow(ctx context.Context, s wire.Session) {
+	if s.ID == w.id || s.ID == "" || !w.c.looping || !w.c.o.Terminal.In || w.c.o.Ephemeral {
 		return
 	}
 	w.close()
-	w.id = id
+	w.id, w.known = s.ID, time.Time{}
+	if isForeign(s) {
+		w.known = s.Updated
+	}
 	ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	w.run.Go(func() {
-		for e, err := range w.c.client.Events(ctx, id, after) {
+		for e, err := range w.c.client.Events(ctx, s.ID, s.End) {
 			if err != nil {
 				return // the chat reports a lost gateway itself
 			}
@@ -99,7 +107,7 @@ func (w *watcher) isOthers(id firn.EntryID) bool {
 // entry shows an entry if another client added it.
 func (w *watcher) entry(e wire.Entry) {
 	l, ok := prose.ReadLine(e.Line)
-	if !ok {
+	if !ok || !w.known.IsZero() && !l.Timestamp.After(w.known) {
 		return
 	}
 	w.mu.Lock()

@@ -163,9 +163,9 @@ func (p overviewCommands) addStates(ctx context.Context, c *client.Client, sessi
 
 // lsColumns are the columns of the list. On narrow screens the first ones to go are the
 // number of branches and the size.
-var lsColumns = []column{
-	{}, {least: 16}, {drop: 6}, {drop: 5, least: 10}, {drop: 3, right: true}, {drop: 4, right: true}, {drop: 7, right: true}, {drop: 8, right: true},
-	{drop: 2}, {drop: 9, right: true}, {drop: 1},
+var lsColumns = []prose.Column{
+	{}, {Least: 16}, {Drop: 6}, {Drop: 5, Least: 10}, {Drop: 3, Right: true}, {Drop: 4, Right: true}, {Drop: 7, Right: true}, {Drop: 8, Right: true},
+	{Drop: 2}, {Drop: 9, Right: true}, {Drop: 1},
 }
 
 // lsText formats a list of sessions for a width; zero does not limit it.
@@ -178,7 +178,7 @@ func (p overviewCommands) lsText(page wire.Page[wire.Session], most, width int) 
 	for _, s := range nest(page.Items) {
 		rows = append(rows, p.lsRow(s, ids))
 	}
-	lines := fitTable(rows, lsColumns, width)
+	lines := prose.FitTable(rows, lsColumns, width)
 	lines = append(lines, prose.Wrap(shown(len(page.Items), page.Total, page.Cursor != "", most)+" · ● running · ⎇ branches · ◆ compactions · ~ estimated", width)...)
 	if slices.ContainsFunc(page.Items, func(s wire.Session) bool { return s.Unread > 0 }) {
 		lines = append(lines, prose.Wrap("⚠ unreadable places; run firn show ID or firn verify ID", width)...)

@@ -17,6 +17,7 @@ import (
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/modelchoice"
 	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/chat"
 	"firn.dev/internal/term/line"
 )
 
@@ -223,9 +224,6 @@ func modelsText(m models) string {
 	return strings.Join(lines, "\n") + "\n"
 }
 
-// maxPickedName is the width of names in the picker, so that all columns fit 80.
-const maxPickedName = 48
-
 // pickModel lets the user choose from a list.
 func (p modelCommands) pickModel(ctx context.Context, m models, project bool) error {
 	in, ok1 := p.stdin.(*os.File)
@@ -242,15 +240,12 @@ func (p modelCommands) pickModel(ctx context.Context, m models, project bool) er
 	rows := [][]string{offerHead}
 	selected := 0
 	for i, o := range m.Items {
-		row := offerRow(o, m.Current)
-		row[0] = prose.OneLine(row[0], maxPickedName)
-		rows = append(rows, row)
+		rows = append(rows, offerRow(o, m.Current))
 		if o.ID == m.Current {
 			selected = i
 		}
 	}
-	lines := prose.Columns(rows, "lrrl")
-	picked := term.Pick(ctx, line.Choice{Title: "Model", Head: lines[0], Rows: lines[1:], Selected: selected})
+	picked := term.Pick(ctx, chat.ModelChoice(rows, selected))
 	if err := term.Close(); err != nil {
 		return err
 	}

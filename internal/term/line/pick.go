@@ -11,6 +11,9 @@ type Choice struct {
 	// Title describes the choice; Head is shown above the rows and may be empty.
 	Title, Head string
 	Rows        []string
+	// Fit returns the head and the rows for a width, with columns that fit it; nil means Head
+	// and Rows. The filter matches Rows.
+	Fit func(width int) (head string, rows []string)
 	// Selected is the initially selected row.
 	Selected int
 }
@@ -24,6 +27,9 @@ type picker struct {
 	at    int
 	// search is set if a finder supplies the rows.
 	search *finding
+	// fitted is the result of Fit for the width fittedTo.
+	fitted   Choice
+	fittedTo int
 }
 
 func newPicker(c Choice) *picker {
@@ -113,10 +119,26 @@ func (p *picker) control(letter string) (done bool, row int) {
 // step moves the selection.
 func (p *picker) step(n int) { p.at = max(min(p.at+n, len(p.shown)-1), 0) }
 
+// fit returns the head and the rows for a width.
+func (p *picker) fit(width int) Choice {
+	if p.Fit == nil {
+		return p.Choice
+	}
+	if p.fittedTo != width {
+		p.fittedTo = width
+		p.fitted.Head, p.fitted.Rows = p.Fit(width)
+	}
+	return p.fitted
+}
+
 // draw renders the picker for a screen size.
 func (p *picker) draw(width, height int, style style) picture {
 	var preview []string
-	foot := fmt.Sprintf("  %d of %d · type to filter · ↑↓ · Enter chooses · Esc leaves it", len(p.shown), len(p.Rows))
+	count := fmt.Sprintf("  %d of %d", len(p.shown), len(p.Rows))
+	foot := count + " · type to filter · ↑↓ · Enter chooses · Esc leaves it"
+	if plainRow(foot, 1<<10).width > width {
+		foot = count + " · type · Enter · Esc"
+	}
 	if p.search != nil {
 		preview, foot = p.search.preview, p.search.foot()
 	}
@@ -125,14 +147,15 @@ func (p *picker) draw(width, height int, style style) picture {
 	sign := p.Title + ": "
 	top := plainRow(sign+p.filter, width-1)
 	pic := picture{rows: []row{top}, x: top.width}
-	if p.Head != "" {
-		head := plainRow("  "+p.Head, width)
+	list := p.fit(width - 2)
+	if list.Head != "" {
+		head := plainRow("  "+list.Head, width)
 		pic = pic.below(row{style.dim(head.text), head.width})
 	}
 	for i := from; i < min(from+most, len(p.shown)); i++ {
-		r := plainRow("  "+p.Rows[p.shown[i]], width)
+		r := plainRow("  "+list.Rows[p.shown[i]], width)
 		if i == p.at {
-			r = plainRow("❯ "+p.Rows[p.shown[i]], width)
+			r = plainRow("❯ "+list.Rows[p.shown[i]], width)
 			r.text = style.bold(r.text)
 		}
 		pic = pic.below(r)
