@@ -34,7 +34,7 @@ func TestDependencies(t *testing.T) {
 				continue
 			}
 			if dir != "tools" && d.version != version {
-				t.Errorf("docs/dependencies.md says %s %s, but it is %s: look at what is new, and at its licence", path, d.version, version)
+				t.Errorf("docs/dependencies.md says %s %s, but it is %s: review the changes and the license", path, d.version, version)
 			}
 			if licence := licenceOf(t, dir, path, version); licence != d.licence {
 				t.Errorf("docs/dependencies.md says that %s has the licence %s, but it is %s", path, d.licence, licence)

@@ -244,7 +244,7 @@ func TestBrokenTool(t *testing.T) {
 	b := play(t, scripted.Call("1", "break", `{}`), scripted.Reply("oh"))
 	b.Tools = []tool.Tool{tool.New("break", "", func(context.Context, struct{}) (tool.Result, error) { panic("no") })}
 	b.runText("go")
-	want(t, b.log(), "user: go", "assistant: break{}", "toolResult: !the tool broke down: no", "assistant: oh")
+	want(t, b.log(), "user: go", "assistant: break{}", "toolResult: !the tool panicked: no", "assistant: oh")
 }
 
 // TestFailures plays models that fail in every way. Each time there is a typed

@@ -307,7 +307,7 @@ func (r *runningCalls) end() {
 }
 
 // cancelledText is the result sent to the model for a canceled call.
-const cancelledText = "[firn] the call was cancelled before it was done"
+const cancelledText = "[firn] the call was canceled before it finished"
 
 // runOne runs one call. A panic of the tool becomes an error.
 func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, call firn.ToolCall) (o outcome) {
@@ -316,7 +316,7 @@ func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, cal
 	defer func() {
 		o.took = time.Since(began)
 		if p := recover(); p != nil {
-			o.state, o.result = CallFailed, errorResult(fmt.Errorf("the tool broke down: %v", p))
+			o.state, o.result = CallFailed, errorResult(fmt.Errorf("the tool panicked: %v", p))
 			o.result.Details = mustJSON(map[string]string{"stack": string(debug.Stack())})
 		}
 	}()

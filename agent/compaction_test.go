@@ -2,6 +2,7 @@ package agent_test
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"strings"
 	"testing"
@@ -11,6 +12,7 @@ import (
 	"firn.dev/compact"
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
+	"firn.dev/store"
 )
 
 // shortly answers in one word.
@@ -94,7 +96,8 @@ func TestBreaker(t *testing.T) {
 	if done := ended(events); err != nil || len(done) != 1 || !errors.Is(done[0].Err, compact.ErrPaused) {
 		t.Errorf("open, it ended with %+v, %v", done, err)
 	}
-	if err := compact.ResetBreaker(t.Context(), b.Store, b.id); err != nil {
+	reset := firn.NewEntry(&firn.Custom{Type: "firn.compaction-breaker", Data: json.RawMessage(`{"state":"closed"}`)})
+	if _, err := b.Store.Append(t.Context(), b.id, store.Any, reset); err != nil {
 		t.Fatal(err)
 	}
 	b.runText("go")

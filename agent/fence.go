@@ -53,7 +53,7 @@ func (r writeRight) endedBy(rec *firn.Record) bool {
 
 // fenced returns the error of a turn whose write right was revoked.
 func (l *ledger) fenced() error {
-	return fmt.Errorf("go on with session %s: %w", l.id, ErrFenced)
+	return fmt.Errorf("continue session %s: %w", l.id, ErrFenced)
 }
 
 // checkFence fails if there is a fence between the start of the write right and the known

@@ -60,7 +60,7 @@ func (w *eventPipe) run(ctx context.Context, m provider.Model, req provider.Requ
 	defer close(w.events)
 	defer func() {
 		if p := recover(); p != nil {
-			w.send(modelEvent{err: fmt.Errorf("the model broke down: %v", p)})
+			w.send(modelEvent{err: fmt.Errorf("the model panicked: %v", p)})
 		}
 	}()
 	for event, err := range m.Stream(ctx, req) {

@@ -107,7 +107,7 @@ func TestHangingTool(t *testing.T) {
 		b.Tools = []tool.Tool{echo("echo"), deafTool("deaf", release)}
 		stopDeaf(t, b)
 		want(t, b.log(), "user: go", `assistant: deaf{} echo{"text":"x"}`,
-			"toolResult: ![firn] the call was cancelled before it was done", "toolResult: =x", "assistant:  [aborted]")
+			"toolResult: ![firn] the call was canceled before it finished", "toolResult: =x", "assistant:  [aborted]")
 		close(release)
 		synctest.Wait()
 		b.runText("and now?")

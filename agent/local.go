@@ -114,7 +114,7 @@ func (s *local) answer(ctx context.Context, id firn.ID, in Input) (text string, 
 	defer leave()
 	defer func() {
 		if p := recover(); p != nil {
-			text, err = "", fmt.Errorf("the turn broke down: %v", p)
+			text, err = "", fmt.Errorf("the turn panicked: %v", p)
 		}
 	}()
 	var out Outcome

@@ -460,7 +460,7 @@ func (t *turn) withAgent(e firn.Entry) firn.Entry {
 func recoverPanic(what string, f func() error) (err error) {
 	defer func() {
 		if p := recover(); p != nil {
-			err = fmt.Errorf("%s broke down: %v", what, p)
+			err = fmt.Errorf("%s panicked: %v", what, p)
 		}
 	}()
 	return f()

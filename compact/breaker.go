@@ -15,7 +15,7 @@ import (
 const (
 	// typeFailed records a failed run: {reason, error, row}.
 	typeFailed = "firn.compaction-failed"
-	// typeBreaker records a reset of the breaker: {state: "closed"}.
+	// typeBreaker records a reset of the breaker, as written by earlier versions: {state: "closed"}.
 	typeBreaker = "firn.compaction-breaker"
 )
 
@@ -79,16 +79,6 @@ func (s Settings) FailureLimit() int { return s.failures() }
 
 // failures returns the number of consecutive failed attempts on this path.
 func failures(p window.Path) int { return BreakerOf(p).Failures }
-
-// ResetBreaker closes the breaker by appending a record to the log, so that compaction is
-// tried again.
-func ResetBreaker(ctx context.Context, st store.Store, id firn.ID) error {
-	entry := firn.NewEntry(&firn.Custom{Type: typeBreaker, Data: json.RawMessage(`{"state":"closed"}`)})
-	if _, err := st.Append(ctx, id, store.Any, entry); err != nil {
-		return fmt.Errorf("close the compaction breaker of session %s: %w", id, err)
-	}
-	return nil
-}
 
 // failure is the record of a failed run.
 type failure struct {

@@ -16,7 +16,7 @@ var (
 	// ErrNothing means that there is nothing to compact or that it was compacted already.
 	// For Undo and Redo, there is nothing to undo or redo.
 	ErrNothing = errors.New("nothing to compact")
-	// ErrPaused means that too many runs failed in a row; see [Breaker] and [ResetBreaker].
+	// ErrPaused means that too many runs failed in a row; see [Breaker].
 	ErrPaused = errors.New("compaction is paused after repeated failures")
 	// ErrCanceled means that the hook canceled the compaction.
 	ErrCanceled = errors.New("compaction was canceled")

@@ -2,6 +2,7 @@ package compact
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"firn.dev"
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
+	"firn.dev/store"
 	"firn.dev/window"
 )
 
@@ -412,7 +414,8 @@ func TestBreaker(t *testing.T) {
 		if _, err := Run(t.Context(), j); !errors.Is(err, ErrPaused) || len(m.Requests()) > 0 {
 			t.Errorf("error %v", err)
 		}
-		if err := ResetBreaker(t.Context(), j.Store, session); err != nil {
+		reset := firn.NewEntry(&firn.Custom{Type: typeBreaker, Data: json.RawMessage(`{"state":"closed"}`)})
+		if _, err := j.Store.Append(t.Context(), session, store.Any, reset); err != nil {
 			t.Fatal(err)
 		}
 		if _, err := Run(t.Context(), j); err != nil || failures(live(t, j.Store)) != 0 {

@@ -195,9 +195,6 @@ func TestBrokenStore(t *testing.T) {
 	if _, err := Run(t.Context(), j); !errors.Is(err, errDisk) || !errors.As(err, &big) {
 		t.Errorf("error %v, want both", err)
 	}
-	if err := ResetBreaker(t.Context(), broken{mem}, session); !errors.Is(err, errDisk) {
-		t.Errorf("close: %v", err)
-	}
 	sameWindow(t, before, build(t, mem))
 }
 

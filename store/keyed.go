@@ -92,7 +92,7 @@ func Discard(ctx context.Context, s Store, id firn.ID, key string, winner firn.I
 	if err != nil {
 		return err
 	}
-	vain := firn.Entry{Body: &firn.Tombstone{Target: firn.EntryID(id), Reason: "another session was begun for its key at the same time"}}
+	vain := firn.Entry{Body: &firn.Tombstone{Target: firn.EntryID(id), Reason: "another session was started for its key concurrently"}}
 	_, err = s.Append(ctx, id, Any, moved, vain)
 	return err
 }

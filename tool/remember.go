@@ -61,7 +61,7 @@ func Remember(keep RememberFunc) Tool {
 
 // Forget returns the tool forget, which removes stored facts. Users can undo it.
 func Forget(drop ForgetFunc) Tool {
-	return New("forget", "Forgets a note or a fact that was remembered: when the user asks for it, or when it is not true any more.",
+	return New("forget", "Forgets a note or a fact that was remembered: when the user asks for it, or when it is no longer true.",
 		func(ctx context.Context, a forgetArguments) (Result, error) {
 			what := strings.TrimSpace(a.What)
 			if what == "" || len(what) > maxQuery {

@@ -152,7 +152,7 @@ func shown(name string) string { return display(filepath.ToSlash(name)) }
 func (w *Workspace) stat(name string) (fs.FileInfo, error) {
 	info, err := w.root.Stat(name)
 	if err != nil {
-		return nil, w.explain("look at", name, err)
+		return nil, w.explain("stat", name, err)
 	}
 	if !info.IsDir() {
 		if err := refuseSpecial(name, info); err != nil {

@@ -39,7 +39,7 @@ func (v *exchange) createSession(who choice, opening string) (position, error) {
 	}
 	at := endOf(s)
 	if err := v.checkModel(&at, who); err != nil {
-		_, _ = v.c.Remove(v.r.Context(), s.ID, wire.Remove{Reason: "it was begun for a model that there is not"}) // it is empty
+		_, _ = v.c.Remove(v.r.Context(), s.ID, wire.Remove{Reason: "it was started for an unknown model"}) // it is empty
 		return at, err
 	}
 	return at, nil

@@ -17,12 +17,12 @@ var leaksFile []byte
 
 // excludedRules are the gitleaks rules that are not used, with the reason.
 var excludedRules = map[string]string{
-	"generic-api-key":        "what a name tells is told by name.go, which leaves more of ordinary code alone",
+	"generic-api-key":        "name.go covers secrets with telling names, with fewer false positives in ordinary code",
 	"private-key":            "ours knows one that is cut off, too",
 	"curl-auth-user":         "ours leaves the name of the user",
-	"curl-auth-header":       "it is slow; headers are told by ours, with curl and without",
-	"hashicorp-tf-password":  "it is for files of one kind; what is named a password is told by name.go",
-	"freemius-secret-key":    "it is for files of one kind; what is named a key is told by name.go",
+	"curl-auth-header":       "it is slow; our own rules cover headers, with and without curl",
+	"hashicorp-tf-password":  "it is for one kind of file; name.go covers values named password",
+	"freemius-secret-key":    "it is for one kind of file; name.go covers values named key",
 	"kubernetes-secret-yaml": "it is for files of one kind, and takes the first of the values only",
 	"pkcs12-file":            "it is about names of files",
 }

@@ -43,7 +43,7 @@ func (m *Mirror) file(it item, known map[string]FileState, done *Result) error {
 	case there && err != nil:
 		return skipped{err}
 	case there && !ours.Mode.IsRegular():
-		return skipped{fmt.Errorf("%s is in its place in the mirror: %w", to, firn.ErrConflict)}
+		return skipped{fmt.Errorf("%s in the mirror is not a regular file: %w", to, firn.ErrConflict)}
 	case there && ours.Same(theirs): // a hard link: appending to it would change the tool's file
 		known[it.name] = FileState{Size: theirs.Size, Modified: theirs.ModTime.UTC()}
 		return nil
@@ -58,9 +58,9 @@ func (m *Mirror) file(it item, known map[string]FileState, done *Result) error {
 	if theirs, err = in.Stat(); err != nil {
 		return skipped{err}
 	}
-	stand, err := m.update(&original{in, theirs, from}, it, to, there, known[it.name], done)
+	state, err := m.update(&original{in, theirs, from}, it, to, there, known[it.name], done)
 	if err == nil {
-		known[it.name] = stand
+		known[it.name] = state
 	}
 	return err
 }
@@ -78,11 +78,11 @@ func (m *Mirror) update(in *original, it item, to string, there bool, old FileSt
 		return m.fileState(in, p.ours, p.sum), nil
 	case p.ours.Links <= 1 && p.same == p.ours.Size:
 		before := done.Bytes
-		stand, err := m.copy(in, to, vfs.Extend, p, done)
+		state, err := m.copy(in, to, vfs.Extend, p, done)
 		if done.Bytes > before {
 			done.Grown++
 		}
-		return stand, err
+		return state, err
 	case it.side:
 		return m.replace(in, to, done) // the old version is not worth keeping
 	}
@@ -103,7 +103,7 @@ func (m *Mirror) update(in *original, it item, to string, there bool, old FileSt
 		return FileState{}, err
 	}
 	done.Kept++
-	return m.copy(in, to, vfs.Create, begun(), done)
+	return m.copy(in, to, vfs.Create, newProgress(), done)
 }
 
 // putAside renames the copy to an unused name.
@@ -137,7 +137,7 @@ func (m *Mirror) create(in *original, it item, to string, done *Result) (FileSta
 		}
 	}
 	done.Copied++
-	return m.copy(in, to, vfs.Create, begun(), done)
+	return m.copy(in, to, vfs.Create, newProgress(), done)
 }
 
 // progress is the verified part of a copy: the length of the common prefix of both files
@@ -148,11 +148,11 @@ type progress struct {
 	sum  hash.Hash
 }
 
-func begun() progress { return progress{sum: sha256.New()} }
+func newProgress() progress { return progress{sum: sha256.New()} }
 
 // compare determines how much of the copy is a prefix of the tool's file.
 func (m *Mirror) compare(in *original, to string) (progress, error) {
-	p := begun()
+	p := newProgress()
 	f, err := m.FS.Open(to, vfs.Read)
 	if err != nil {
 		return p, err
@@ -187,7 +187,7 @@ func readAt(f io.ReaderAt, piece []byte, at int64) error {
 	case n == len(piece):
 		return nil
 	case err == nil || errors.Is(err, io.EOF):
-		return fmt.Errorf("%w: it shrank while it was read", firn.ErrReplaced)
+		return fmt.Errorf("%w: it shrank while being read", firn.ErrReplaced)
 	}
 	return err
 }

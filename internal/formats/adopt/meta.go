@@ -77,13 +77,13 @@ func (m *Mirror) replace(in *original, to string, done *Result) (FileState, erro
 	if err := m.FS.Remove(next); err != nil && !errors.Is(err, fs.ErrNotExist) { // left by a killed run
 		return FileState{}, err
 	}
-	stand, err := m.copy(in, next, vfs.Create, begun(), done)
+	state, err := m.copy(in, next, vfs.Create, newProgress(), done)
 	if err != nil {
-		return stand, err
+		return state, err
 	}
 	if err := m.FS.Rename(next, to); err != nil {
-		return stand, err
+		return state, err
 	}
 	done.Grown++
-	return stand, m.FS.SyncDir(filepath.Dir(to))
+	return state, m.FS.SyncDir(filepath.Dir(to))
 }

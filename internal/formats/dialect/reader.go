@@ -99,7 +99,7 @@ func (r *Reader) pieceRecord(p rawjson.Piece, at, next firn.Pos, damaged bool) f
 		return gap(at, next, firn.GapDamaged, err.Error())
 	}
 	if damaged && !isRecord(glance, nil) {
-		return gap(at, next, firn.GapDamaged, "an object that is no entry, in a damaged line")
+		return gap(at, next, firn.GapDamaged, "an object that is not an entry, in a damaged line")
 	}
 	return firn.LazyRecord(at, next, glance, p.Bytes, r.Dialect.Decode)
 }

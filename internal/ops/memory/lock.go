@@ -86,7 +86,7 @@ func (d *Dir) readClaim() (Claim, bool, error) {
 	if err != nil {
 		return c, false, fmt.Errorf("read the lock of the notes: %w", err)
 	}
-	return Claim{Owner: "somebody", Since: info.ModTime}, true, nil
+	return Claim{Owner: "an unknown process", Since: info.ModTime}, true, nil
 }
 
 // claim takes the consolidation lock. It fails with [firn.ErrLocked] if another process has

@@ -79,7 +79,7 @@ func (t *Terminal) Close() error { return t.builder.close() }
 func (t *Terminal) Run(ctx context.Context, session firn.ID, call wire.ClientCall, progress func(string)) (r wire.ClientResult) {
 	defer func() {
 		if p := recover(); p != nil {
-			r.Error = fmt.Sprintf("the tool broke down: %v", p)
+			r.Error = fmt.Sprintf("the tool panicked: %v", p)
 		}
 		r.Secret, r.Digest, r.Preview = t.offer.Secret, call.Digest, call.Preview
 	}()

@@ -80,7 +80,7 @@ Let go.
 .PP
 \fBtongs hold off\fP
 .SH "SEE ALSO"
-\fBtongs\fP(1), which tells of flags that every command has, of variables, files and exit codes.
+\fBtongs\fP(1), which describes global flags, environment variables, files and exit codes.
 `
 	if diff := cmp.Diff(want, string(pages[1].Text)); diff != "" {
 		t.Error(diff)

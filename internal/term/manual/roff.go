@@ -56,7 +56,7 @@ func page(p Program, c Command) Page {
 		r.command(sub, func(title string) { r.macro("SS", title) })
 	}
 	r.macro("SH", "SEE ALSO")
-	r.line(bold(p.Name) + "(" + section + "), which tells of flags that every command has, of variables, files and exit codes.")
+	r.line(bold(p.Name) + "(" + section + "), which describes global flags, environment variables, files and exit codes.")
 	return r.page(c.Path)
 }
 

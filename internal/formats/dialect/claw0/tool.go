@@ -98,8 +98,8 @@ func (Tool) Limits() []dialect.Limit {
 		{Name: limitDetails, Becomes: "left out; the model was never sent them"},
 		{Name: limitCalls, Becomes: "a call ID that was used before gets a number appended"},
 		{Name: limitEmpty, Becomes: "left out: providers reject them"},
-		{Name: limitCompaction, Becomes: skipped + ": it goes on to send all of the conversation"},
-		{Name: limitHiding, Becomes: skipped + ": it goes on to send the message"},
+		{Name: limitCompaction, Becomes: skipped + ": it still sends the whole conversation"},
+		{Name: limitHiding, Becomes: skipped + ": it still sends the message"},
 		{Name: limitUnknown, Becomes: "left out"},
 	}
 }
