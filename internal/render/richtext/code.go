@@ -2,6 +2,7 @@ package richtext
 
 import (
 	"html"
+	"regexp"
 	"strings"
 
 	"firn.dev/internal/render/highlight"
@@ -14,8 +15,14 @@ func Code(language, code string) string { return codeHTML(language, visible(code
 // colorBytes is the maximum length of code that is colored.
 const colorBytes = 256 << 10
 
+// languageName matches the names of languages that are shown, even if they have no colors.
+var languageName = regexp.MustCompile(`^[a-z0-9+#-]{1,20}$`)
+
 func codeHTML(language, code string) string {
 	g, ok := highlight.Lookup(language)
+	if name := strings.ToLower(language); !ok && languageName.MatchString(name) {
+		return `<pre class="code"><code class="language-` + name + `">` + html.EscapeString(code) + `</code></pre>`
+	}
 	if !ok || len(code) > colorBytes {
 		return `<pre class="code"><code>` + html.EscapeString(code) + `</code></pre>`
 	}

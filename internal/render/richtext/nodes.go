@@ -27,6 +27,10 @@ func (nodes) RegisterFuncs(r renderer.NodeRendererFuncRegisterer) {
 	r.Register(ast.KindFencedCodeBlock, codeBlock)
 	r.Register(ast.KindCodeBlock, codeBlock)
 	r.Register(extast.KindTaskCheckBox, checkBox)
+	r.Register(kindMath, math)
+	r.Register(kindMathBlock, math)
+	r.Register(kindNoteRef, footnote)
+	r.Register(kindNote, footnote)
 }
 
 // heading renders a heading one level below those of the page.
@@ -66,9 +70,14 @@ func writeLines(w util.BufWriter, source []byte, n ast.Node) {
 	}
 }
 
-// rawInline renders an inline HTML tag as text.
+// rawInline renders an inline HTML tag: those of keys and indices as such, others as text.
 func rawInline(w util.BufWriter, source []byte, n ast.Node, entering bool) (ast.WalkStatus, error) {
-	if raw, ok := n.(*ast.RawHTML); ok && entering {
+	raw, ok := n.(*ast.RawHTML)
+	switch {
+	case !ok || !entering:
+	case isPaired(n, source):
+		w.WriteString(tagOf(n, source))
+	default:
 		for i := range raw.Segments.Len() {
 			at := raw.Segments.At(i)
 			w.WriteString(html.EscapeString(string(at.Value(source))))

@@ -14,11 +14,11 @@ func sanitize(html string) string { return policy().Sanitize(html) }
 // policy lists the allowed HTML elements and attributes.
 var policy = sync.OnceValue(func() *bluemonday.Policy {
 	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "em", "strong", "del", "table", "thead", "tbody", "tr")
+	p.AllowElements("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "em", "strong", "del", "table", "thead", "tbody", "tr", "kbd", "sub", "sup")
 	p.AllowElements("pre", "code", "span", "th", "td", "a")
 	p.AllowNoAttrs().OnElements("span", "a")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^h[a-z]$`)).OnElements("span")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^language-[a-z0-9+#-]{1,20}$`)).OnElements("code")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(?:language-[a-z0-9+#-]{1,20}|math|math display)$`)).OnElements("code")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(code|plain)$`)).OnElements("pre")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^image$`)).OnElements("a")
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")

@@ -18,6 +18,7 @@ import (
 
 	"github.com/yuin/goldmark"
 	"github.com/yuin/goldmark/extension"
+	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
 )
@@ -117,6 +118,10 @@ var converter = sync.OnceValue(func() goldmark.Markdown {
 		goldmark.WithExtensions(
 			extension.Strikethrough, extension.TaskList, extension.Linkify,
 			extension.NewTable(extension.WithTableCellAlignMethod(extension.TableCellAlignAttribute)),
+		),
+		goldmark.WithParserOptions(
+			parser.WithBlockParsers(util.Prioritized(mathBlockParser{}, 650), util.Prioritized(noteParser{}, 651)),
+			parser.WithInlineParsers(util.Prioritized(mathParser{}, 150), util.Prioritized(noteParser{}, 151)),
 		),
 		goldmark.WithRendererOptions(renderer.WithNodeRenderers(util.Prioritized(nodes{}, 1))),
 	)

@@ -33,8 +33,8 @@ func TestCSS(t *testing.T) {
 // elements are all that may come out, with their attributes.
 var elements = map[string]map[string]string{
 	"p": {}, "br": {}, "hr": {}, "h3": {}, "h4": {}, "h5": {}, "h6": {}, "blockquote": {}, "ul": {}, "li": {}, "em": {}, "strong": {}, "del": {},
-	"table": {}, "thead": {}, "tbody": {}, "tr": {}, "th": {"align": "^(left|right|center)$"}, "td": {"align": "^(left|right|center)$"},
-	"ol": {"start": "^[0-9]{1,9}$"}, "pre": {"class": "^(code|plain)$"}, "code": {"class": "^language-[a-z0-9+#-]+$"}, "span": {"class": "^h[a-z]$"},
+	"table": {}, "thead": {}, "tbody": {}, "tr": {}, "kbd": {}, "sub": {}, "sup": {}, "th": {"align": "^(left|right|center)$"}, "td": {"align": "^(left|right|center)$"},
+	"ol": {"start": "^[0-9]{1,9}$"}, "pre": {"class": "^(code|plain)$"}, "code": {"class": "^(language-[a-z0-9+#-]+|math|math display)$"}, "span": {"class": "^h[a-z]$"},
 	"a": {"href": "^(https?://|mailto:)", "target": "^_blank$", "rel": "^noopener noreferrer nofollow$", "class": "^image$"},
 }
 
@@ -131,7 +131,7 @@ func TestMarkdown(t *testing.T) {
 		"a\x07b":                               "<p>a␇b</p>\n",
 		"```go\nfunc f() {}\n```":              "<pre class=\"code\"><code class=\"language-go\"><span class=\"hk\">func </span><span class=\"hf\">f</span>() {}\n</code></pre>\n",
 		"```\n<x>\n```":                        "<pre class=\"code\"><code>&lt;x&gt;\n</code></pre>\n",
-		"```nosuch\nx\n```":                    "<pre class=\"code\"><code>x\n</code></pre>\n",
+		"```nosuch\nx\n```":                    "<pre class=\"code\"><code class=\"language-nosuch\">x\n</code></pre>\n",
 		"| a | b |\n|:--|--:|\n| c | d |":      "<table>\n<thead>\n<tr>\n<th align=\"left\">a</th>\n<th align=\"right\">b</th>\n</tr>\n</thead>\n<tbody>\n<tr>\n<td align=\"left\">c</td>\n<td align=\"right\">d</td>\n</tr>\n</tbody>\n</table>\n",
 	} {
 		if got := richtext.Markdown(text); got != want {

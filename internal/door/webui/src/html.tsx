@@ -1,6 +1,7 @@
 // Html is the only component that inserts HTML. The gateway renders and sanitizes it; the browser
 // accepts it only through the Trusted Types policy below.
 import { useLayoutEffect, useRef } from "preact/hooks";
+import { complete } from "./prose";
 
 interface Policy {
   createHTML: (s: string) => string;
@@ -17,6 +18,7 @@ const policy: Policy = factory ? factory.createPolicy("firn", rules) : rules;
 // setHTML sets the HTML of an element.
 export function setHTML(el: Element, html: string): void {
   el.innerHTML = policy.createHTML(html);
+  complete(el);
 }
 
 export function Html({ html, class: name }: { html: string; class?: string }) {
