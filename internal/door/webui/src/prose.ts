@@ -39,6 +39,10 @@ function reach(el: HTMLElement): void {
   });
 }
 
+addEventListener("resize", () => {
+  for (const el of document.querySelectorAll<HTMLElement>(":is(.prose, .tool-text) pre, .table-box")) reach(el);
+});
+
 interface Maths {
   render: (el: HTMLElement) => void;
 }
