@@ -129,7 +129,7 @@ func (c approvalPrompt) question(ctx context.Context, q wire.Approval) {
 		return
 	}
 	c.screen.endAnswer()
-	c.screen.lines(c.questionLines(q, foldedDiff))
+	c.showQuestion(q, foldedDiff)
 	if c.looping {
 		return // the loop reads the answer
 	}
@@ -159,12 +159,11 @@ func (c approvalPrompt) askNow(ctx context.Context) {
 	}
 }
 
-// questionLines returns the lines that ask about a call, with at most most lines of its
-// diff.
-func (c approvalPrompt) questionLines(q wire.Approval, most int) []string {
+// showQuestion asks about a call, with at most most lines of its diff.
+func (c approvalPrompt) showQuestion(q wire.Approval, most int) {
 	what := strings.TrimSpace(prose.Clean(q.Name) + " " + summary(q.Arguments))
-	lines := []string{c.style(bold, "Allow "+what+"?")}
-	lines = append(lines, c.diffLines(q.Diff, most)...)
+	c.screen.lines([]string{c.style(bold, "Allow "+what+"?")})
+	c.showDiff(what, q.Diff, most)
 	choices := "  y yes · n [REASON] no"
 	if q.Rule != "" {
 		choices += " · a always in this session, p in this project: " + prose.OneLine(q.Rule, 200)
@@ -172,7 +171,7 @@ func (c approvalPrompt) questionLines(q wire.Approval, most int) []string {
 	if q.Diff != "" && strings.Count(q.Diff, "\n") > most {
 		choices += " · d whole diff"
 	}
-	return append(lines, c.style(dimmed, choices))
+	c.screen.lines([]string{c.style(dimmed, choices)})
 }
 
 // tryAnswer uses a line as the answer to the oldest question. It returns false if there is
@@ -193,7 +192,7 @@ func (c approvalPrompt) tryAnswer(ctx context.Context, text string) bool {
 	case "p", "project":
 		a.Scope = wire.ApprovalProject
 	case "d", "diff":
-		c.screen.lines(c.questionLines(q, maxDiffLines))
+		c.showQuestion(q, maxDiffLines)
 		return true
 	default:
 		c.screen.note("· please answer y, n, a or p; n REASON gives the agent a reason")

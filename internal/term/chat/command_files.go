@@ -33,7 +33,7 @@ func (c fileCommands) diff(ctx context.Context, rest string) error {
 	}
 	for _, s := range steps {
 		c.screen.lines([]string{fileLine(s)})
-		c.screen.lines(diffLines(c.o.Terminal, s.Diff, most))
+		c.showDiff("/diff "+prose.Clean(s.Path), s.Diff, most)
 	}
 	return nil
 }

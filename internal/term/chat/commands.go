@@ -33,6 +33,7 @@ func commands() []command {
 		{"restore", "SESSION", "restore a hidden session", (*chat).restore},
 		{"rename", "TITLE", "rename this session", (*chat).rename},
 		{"history", "[N]", "show the last N messages (10), including summarized ones", in(showCommands.history)},
+		{"copy", "", "copy the last answer to the terminal's clipboard", in(showCommands.copy)},
 		{"search", "WORDS", "search notes and messages", in(showCommands.searchCommand)},
 		{"memory", "[WORDS]", "search notes, or list them", in(memoryCommands.memory)},
 		{"remember", "TEXT", "save a note for all sessions", in(memoryCommands.remember)},

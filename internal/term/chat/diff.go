@@ -33,12 +33,21 @@ func styled(t Terminal, code, text string) string {
 	return "\x1b[" + code + "m" + text + "\x1b[0m"
 }
 
-// diffLines returns a unified diff for display: removed lines red, added ones green. Of a
-// long one the first most lines are returned, and a line with the number of the others.
-func (c approvalPrompt) diffLines(diff string, most int) []string {
-	return diffLines(c.o.Terminal, diff, most)
+// showDiff prints the first most lines of a diff. Where texts can be folded, Ctrl-O shows all
+// of it.
+func (c *chat) showDiff(title, diff string, most int) {
+	f, ok := c.screen.(folder)
+	switch {
+	case diff == "":
+	case ok:
+		f.fold(title, diffLines(c.o.Terminal, diff, maxDiffLines), most)
+	default:
+		c.screen.lines(diffLines(c.o.Terminal, diff, most))
+	}
 }
 
+// diffLines returns a unified diff for display: removed lines red, added ones green. Of a
+// long one the first most lines are returned, and a line with the number of the others.
 func diffLines(t Terminal, diff string, most int) []string {
 	if diff == "" {
 		return nil

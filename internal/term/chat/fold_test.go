@@ -5,6 +5,7 @@ import (
 	"testing"
 
 	"firn.dev/provider/scripted"
+	"firn.dev/wire"
 )
 
 // TestHelpPages reads the help on pages and returns to the chat.
@@ -73,5 +74,31 @@ func TestLastLines(t *testing.T) {
 	r.addOutput(strings.Repeat("x", 3*maxTail))
 	if len(r.tail) > maxTail {
 		t.Errorf("%d bytes are kept", len(r.tail))
+	}
+}
+
+// TestUnfoldDiffs checks that Ctrl-O shows a folded diff in full, of /diff and of a question.
+func TestUnfoldDiffs(t *testing.T) {
+	d := sitDown(t, nil)
+	diff := "--- a/f\n+++ b/f\n@@ -0,0 +1,60 @@\n+the first line\n" + strings.Repeat("+a line\n", 58) + "+the final line\n"
+	for name, show := range map[string]func(){
+		"/diff f": func() { d.c.showDiff("/diff f", diff, foldedDiff) },
+		"edit":    func() { approvalPrompt{d.c}.showQuestion(wire.Approval{Name: "edit", Diff: diff}, foldedDiff) },
+	} {
+		show()
+		d.shows("43 more lines (Ctrl-O shows all)")
+		if strings.Contains(d.screen.String(), "the final line") {
+			t.Errorf("%s: the diff is not folded", name)
+		}
+		d.press("\x0f")
+		d.shows("the first line")
+		d.press("/final\r")
+		d.shows("+the final line")
+		d.press("q")
+		d.screen.AwaitThat(t, "the chat is back", func() bool { return !d.screen.Mode("?1049") })
+	}
+	d.press("\x04")
+	if err := d.wait(); err != nil {
+		t.Error(err)
 	}
 }

@@ -5,6 +5,8 @@ import (
 	"context"
 	"errors"
 	"fmt"
+	"os"
+	"os/exec"
 	"path/filepath"
 	"slices"
 	"strconv"
@@ -242,7 +244,7 @@ line without a session was written by something else.`,
 				}
 				b.Lines = b.Lines[line-1 : line]
 			}
-			return p.print(b, func() string { return blameText(b) })
+			return p.print(b, func() string { return blameText(b) + gitNote(b, abs, exec.LookPath) })
 		}),
 	}
 }
@@ -258,6 +260,33 @@ func splitLine(arg string) (path string, line int) {
 		return arg, 0
 	}
 	return arg[:i], n
+}
+
+// gitNote says why commits and renames are not known, if no line has a commit.
+func gitNote(b wire.Blame, path string, find func(program string) (string, error)) string {
+	hasCommit := func(l wire.BlamedLine) bool { return l.Commit != nil }
+	if slices.ContainsFunc(b.Lines, hasCommit) {
+		return ""
+	}
+	if !inRepository(path) {
+		return "not in a git repository: only edits recorded by firn are shown\n"
+	}
+	if _, err := find("git"); err != nil {
+		return "git is not installed: only edits recorded by firn are shown\n"
+	}
+	return ""
+}
+
+// inRepository reports whether a directory above a file is the root of a git work tree.
+func inRepository(path string) bool {
+	for dir := filepath.Dir(path); ; dir = filepath.Dir(dir) {
+		if _, err := os.Stat(filepath.Join(dir, ".git")); err == nil {
+			return true
+		}
+		if dir == filepath.Dir(dir) {
+			return false
+		}
+	}
 }
 
 func blameText(b wire.Blame) string {

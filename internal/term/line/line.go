@@ -10,6 +10,7 @@ package line
 import (
 	"bytes"
 	"context"
+	"encoding/base64"
 	"errors"
 	"firn.dev/internal/disk/history"
 	"fmt"
@@ -218,6 +219,16 @@ func (t *Terminal) Print(lines ...string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	t.draw(lines...)
+}
+
+// Copy puts a text on the clipboard with the sequence OSC 52, which also works over ssh. A
+// terminal that does not support or allow it ignores it.
+func (t *Terminal) Copy(text string) {
+	t.mu.Lock()
+	defer t.mu.Unlock()
+	if !t.closed {
+		t.painter.write("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\x1b\\")
+	}
 }
 
 // Echo prints input as it was typed.

@@ -243,7 +243,7 @@ func TestPick(t *testing.T) {
 		t.Helper()
 		got := make(chan int, 1)
 		go func() { got <- s.term.Pick(t.Context(), c) }()
-		s.screen.AwaitThat(t, "there is a choice", func() bool { return strings.Contains(s.screen.String(), "type to filter") })
+		s.screen.AwaitThat(t, "there is a choice", func() bool { return strings.Contains(s.screen.String(), "type · Enter") })
 		for _, k := range keys {
 			s.types(k)
 		}
@@ -271,9 +271,9 @@ func TestPick(t *testing.T) {
 		t.Errorf("at first is chosen %d", got)
 	}
 	go s.term.Pick(t.Context(), Choice{Title: "drink", Head: "NAME", Rows: rows, Selected: 1})
-	s.sees("drink:\n  NAME\n  red wine\n❯ white wine\n  green tea\n  black tea\n  4 of 4 · type to filter · ↑…\n")
+	s.sees("drink:\n  NAME\n  red wine\n❯ white wine\n  green tea\n  black tea\n  4 of 4 · type · Enter · Esc\n")
 	s.types("tea")
-	s.sees("drink: tea\n  NAME\n❯ green tea\n  black tea\n  2 of 4 · type to filter · ↑…\n")
+	s.sees("drink: tea\n  NAME\n❯ green tea\n  black tea\n  2 of 4 · type · Enter · Esc\n")
 	s.types("^C")
 	s.sees("›\n")
 	if s.term.Pick(t.Context(), Choice{}) != -1 {

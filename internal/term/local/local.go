@@ -11,6 +11,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"strings"
 
 	"firn.dev"
@@ -59,7 +60,7 @@ var ErrNoEditor = errors.New("neither VISUAL nor EDITOR is set")
 // Edit opens a text in the user's editor and returns the result. The temporary file is
 // private and removed afterwards.
 func (m Machine) Edit(ctx context.Context, text string, in, out *os.File) (string, error) {
-	words := strings.Fields(m.env("VISUAL", "EDITOR"))
+	words := strings.Fields(m.editor(runtime.GOOS))
 	if len(words) == 0 {
 		return "", ErrNoEditor
 	}
@@ -87,5 +88,15 @@ func writeNew(name, text string) error {
 	return errors.Join(err, f.Close())
 }
 
-// HasEditor reports whether the user has chosen an editor.
-func (m Machine) HasEditor() bool { return strings.TrimSpace(m.env("VISUAL", "EDITOR")) != "" }
+// HasEditor reports whether there is an editor: one that the user has chosen or, on Windows,
+// Notepad.
+func (m Machine) HasEditor() bool { return m.editor(runtime.GOOS) != "" }
+
+// editor returns the command of the editor on an operating system; empty if there is none.
+func (m Machine) editor(system string) string {
+	chosen := strings.TrimSpace(m.env("VISUAL", "EDITOR"))
+	if chosen == "" && system == "windows" {
+		return "notepad.exe" // part of every Windows, and ends when its window is closed
+	}
+	return chosen
+}

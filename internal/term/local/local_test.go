@@ -7,6 +7,7 @@ import (
 	"os"
 	"os/exec"
 	"path/filepath"
+	"runtime"
 	"slices"
 	"strings"
 	"testing"
@@ -143,8 +144,13 @@ func TestRun(t *testing.T) {
 
 // TestEdit uses the named editor, and says if there is none.
 func TestEdit(t *testing.T) {
-	if _, err := (Machine{}).Edit(t.Context(), "x", nil, nil); !errors.Is(err, ErrNoEditor) {
+	if _, err := (Machine{}).Edit(t.Context(), "x", nil, nil); !errors.Is(err, ErrNoEditor) && runtime.GOOS != "windows" {
 		t.Errorf("without an editor it says %v", err)
+	}
+	for system, want := range map[string]string{"linux": "", "windows": "notepad.exe"} {
+		if got := (Machine{}).editor(system); got != want {
+			t.Errorf("the default editor of %s is %q, want %q", system, got, want)
+		}
 	}
 	m := Machine{Env: func(name string) string { return map[string]string{"VISUAL": "no-such-editor --wait"}[name] }}
 	if _, err := m.Edit(t.Context(), "x", nil, nil); err == nil || !strings.Contains(err.Error(), "no-such-editor") {

@@ -1,6 +1,7 @@
 package linetest
 
 import (
+	"encoding/base64"
 	"io"
 	"strings"
 )
@@ -24,8 +25,15 @@ func (s *Screen) Answer(keys io.Writer, background string) {
 // question is what firn asks about the background.
 const question = "11;?"
 
-// command interprets an operating system command. Only the question for the background is
-// expected.
+// Copied returns the text that was put on the clipboard last.
+func (s *Screen) Copied() string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.copied
+}
+
+// command interprets an operating system command. Only the question for the background and
+// copies to the clipboard are expected.
 func (s *Screen) command() int {
 	const st = "\x1b\\"
 	text := string(s.rest)
@@ -37,7 +45,13 @@ func (s *Screen) command() int {
 	if i < 0 {
 		return 0
 	}
-	if text[2:i] != question {
+	if data, ok := strings.CutPrefix(text[2:i], "52;c;"); ok {
+		copied, err := base64.StdEncoding.DecodeString(data)
+		if err != nil {
+			s.strange = append(s.strange, text[:i])
+		}
+		s.copied = string(copied)
+	} else if text[2:i] != question {
 		s.strange = append(s.strange, text[:i])
 	} else if s.background != "" {
 		s.color = "\x1b]11;" + s.background + st

@@ -39,6 +39,8 @@ type Screen struct {
 	// answer about it.
 	keys              io.Writer
 	background, color string
+	// copied is the text that was put on the clipboard last.
+	copied string
 }
 
 // line is a row: its cells, and whether it continues in the next one.
