@@ -40,10 +40,17 @@ func openWindow(t *testing.T, home, server string, args ...string) *window {
 // its own. It is killed at the end of the test, if it runs that long.
 func runInWindow(t *testing.T, dir string, cmd *exec.Cmd, width, height int) *window {
 	t.Helper()
+	return runOnBackground(t, dir, cmd, width, height, "rgb:1e1e/1e1e/1e1e")
+}
+
+// runOnBackground is runInWindow in a terminal that answers with its background; an empty one
+// means no answer.
+func runOnBackground(t *testing.T, dir string, cmd *exec.Cmd, width, height int, background string) *window {
+	t.Helper()
 	keys, tty := openTerminal(t)
 	w := &window{Screen: linetest.New(width, height), t: t, cmd: cmd, keys: keys, seen: make(chan struct{})}
 	setSize(t, keys, uint16(width), uint16(height))
-	w.Answer(keys, "rgb:1e1e/1e1e/1e1e")
+	w.Answer(keys, background)
 	cmd.Dir = dir
 	cmd.Stdin, cmd.Stdout, cmd.Stderr = tty, tty, tty
 	cmd.SysProcAttr = &syscall.SysProcAttr{Setsid: true, Setctty: true}
