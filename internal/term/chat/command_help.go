@@ -33,6 +33,6 @@ func helpLines(width int) []string {
 	lines = append(lines, prose.WrapAll(keyHelp, width)...)
 	return append(lines, prose.WrapAll([]string{
 		"  Entries: an id or the start of it, a label, HEAD, HEAD~n or #n.",
-		"  firn browse shows all sessions on the whole screen.",
+		"  firn browse shows all sessions in full screen.",
 	}, width)...)
 }

@@ -32,7 +32,7 @@ files are included as files, and a restored home keeps them in files.
 The backup is a tar archive compressed with zstd, with the checksums of all
 files at its end. Without firn, unpack it with tar --zstd -xf and check it with
 sha256sum -c SHA256SUMS. It contains every message: protect it like the home. A
-purge does not reach it.`,
+purge does not affect it.`,
 		Example: "  firn backup create\n  firn backup verify firn-20261116-031500.tar.zst\n  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    p.unknown,

@@ -24,8 +24,8 @@ func (p overviewCommands) browseCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "browse [SESSION]",
 		GroupID: "look",
-		Short:   "Browse sessions on the whole screen",
-		Long: `Browse sessions on the whole screen: the list on the left, the conversation of
+		Short:   "Browse sessions in full screen",
+		Long: `Browse sessions in full screen: the list on the left, the conversation of
 the selected session on the right. Screens below 60 columns show one of them.
 
 The keys are those of the web pages: j and k move, Enter opens a session and

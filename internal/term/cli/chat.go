@@ -68,7 +68,7 @@ none is set, it is that of the first API key in the environment, of an Ollama or
 LM Studio on this machine, or firn/offline; the chat says which. -m and
 --thinking apply to this chat only and are not saved. firn/offline is built in
 and needs no API key and no network; it only matches words. Other models are
-named PROVIDER/MODEL, or by a name that only one fits (gpt-5, sonnet; firn model
+named PROVIDER/MODEL, or by a unique name (gpt-5, sonnet; firn model
 lists them), and read their API key from the environment: anthropic/…
 (ANTHROPIC_API_KEY), openai/… (OPENAI_API_KEY; with OPENAI_BASE_URL, or as
 openai-chat/…, over the older chat completions API), ollama/… on this machine.

@@ -18,7 +18,7 @@ const welcome = `firn saves the conversations of AI agents in append-only files.
   firn                         open the chat of this project, at a terminal
   firn chat -m PROVIDER/MODEL  chat with another model
   firn adopt                   find sessions of Claude Code, Codex, pi and others
-  firn browse                  browse sessions on the whole screen
+  firn browse                  browse sessions in full screen
   firn search WORDS            search all sessions
   firn serve --listen 127.0.0.1:7766
                                run a gateway; firn open shows its web UI`
