@@ -18,7 +18,7 @@ export function bytes(n: number): string {
 export function tokens(n: number): string {
   if (n < 1000) return String(Math.round(n));
   if (n < 999_500) return n < 9_950 ? (n / 1000).toFixed(1) + "k" : Math.round(n / 1000) + "k";
-  return (n / 1e6).toFixed(1) + "M";
+  return n < 999.95e6 ? (n / 1e6).toFixed(1) + "M" : (n / 1e9).toFixed(1) + "B";
 }
 
 const whole = new Intl.NumberFormat("en");
@@ -43,10 +43,12 @@ export function percent(part: number, of: number): string {
   return p > 0 && p < 1 ? "<1%" : `${Math.round(p)}%`;
 }
 
-// cost formats dollars.
+const money = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
+
+// cost formats dollars: $0, $0.42, $1,284.00.
 export function cost(dollars: number): string {
   if (dollars === 0) return "$0";
-  return dollars < 0.01 ? "<$0.01" : "$" + dollars.toFixed(2);
+  return dollars < 0.01 ? "<$0.01" : "$" + money.format(dollars);
 }
 
 // duration formats milliseconds.

@@ -4,7 +4,7 @@ import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
 import { useEffect } from "preact/hooks";
 import { useKeys } from "./keys";
-import { connected } from "./live";
+import { lost } from "./live";
 import { logout, me } from "./me";
 import { Help } from "./help";
 import { Palette } from "./palette";
@@ -12,7 +12,8 @@ import { go, path } from "./router";
 import { navItems, within, type NavItem } from "./nav";
 import { running, loadRunning } from "./running";
 import { nextTheme, theme } from "./theme";
-import { attempt, Icon, Menu } from "./ui";
+import { attempt, endToasts, Icon, Menu } from "./ui";
+import { Recent } from "./recent";
 
 // The open overlay.
 export const over = signal<"" | "palette" | "help">("");
@@ -27,11 +28,19 @@ export function Layout({ children }: { children: ComponentChildren }) {
   // Pages without a stream poll for running turns.
   useEffect(() => {
     void loadRunning();
-    const t = setInterval(() => !document.hidden && void loadRunning(), 15_000);
-    return () => clearInterval(t);
   }, [path.value]);
+  useEffect(() => {
+    const t = setInterval(() => !document.hidden && void loadRunning(), lost.value ? 2_000 : 15_000);
+    return () => clearInterval(t);
+  }, [path.value, lost.value]);
+  useEffect(() => {
+    if (!lost.value) endToasts("unreachable");
+  }, [lost.value]);
   return (
-    <div class="frame">
+    <div class={"frame" + (lost.value ? " lost" : "")}>
+      <p class="lost-bar" role="status">
+        {lost.value && "Connection lost. Reconnecting…"}
+      </p>
       <a class="skip" href="#main" onClick={(e) => (e.preventDefault(), document.getElementById("main")?.focus())}>
         Skip to content
       </a>
@@ -64,11 +73,6 @@ function Side() {
         <a class="brand" href="/sessions">
           firn
         </a>
-        {connected.value === "waiting" && (
-          <span class="faint side-wait" role="status">
-            reconnecting…
-          </span>
-        )}
       </div>
       <button type="button" class="jump" onClick={() => (over.value = "palette")}>
         <span>Go to…</span>
@@ -77,6 +81,7 @@ function Side() {
       {navItems().map((r) => (
         <NavLink key={r.path} room={r} />
       ))}
+      {!within(navItems()[0]!) || path.value.startsWith("/sessions/") ? <Recent /> : null}
       <div class="side-foot">
         <Menu label={`${me.value?.name || "you"} ${scopeWord()}`} class="who" up items={youItems()}>
           <span class="who-name">{me.value?.name || "you"}</span> <span class="faint">{scopeWord()}</span>

@@ -8,6 +8,10 @@ import type { Event, Me } from "./wire";
 // connected is the state of the page's stream.
 export const connected = signal<"open" | "waiting" | "none">("none");
 
+// lost is set while the gateway does not answer: a stream has ended and is not open again, or a
+// request got no response.
+export const lost = signal(false);
+
 // Event names; EventSource needs a listener for each.
 const names = [
   "entry.appended", "head.moved", "delta.text", "delta.thinking", "delta.html", "turn.partial",
@@ -47,6 +51,7 @@ export class Stream {
     document.removeEventListener("visibilitychange", this.look);
     this.stop();
     connected.value = "none";
+    lost.value = false; // the next page finds out
   }
 
   private readonly look = (): void => {
@@ -68,6 +73,7 @@ export class Stream {
     this.source = source;
     source.onopen = () => {
       connected.value = "open";
+      lost.value = false;
       this.wait = 500;
       this.listener.opened?.(this.before);
       this.before = true;
@@ -95,6 +101,7 @@ export class Stream {
     this.stop();
     if (this.closed) return;
     connected.value = "waiting";
+    if (wait > 0) lost.value = true;
     this.wait = Math.min(this.wait * 2, 15_000);
     this.timer = window.setTimeout(() => {
       // EventSource hides the status; this request shows the login page if the login ended.

@@ -1,6 +1,7 @@
 // The set of sessions with a running turn.
 import { signal } from "@preact/signals";
-import { get } from "./api";
+import { get, Problem } from "./api";
+import { connected, lost } from "./live";
 import type { Event, Page, Session } from "./wire";
 
 export const running = signal<ReadonlySet<string>>(new Set());
@@ -9,8 +10,10 @@ export async function loadRunning(): Promise<void> {
   try {
     const page = await get<Page<Session>>("/v1/running");
     running.value = new Set((page.items ?? []).map((s) => s.id));
-  } catch {
-    // The set stays stale; the page itself shows the error.
+    if (connected.peek() !== "waiting") lost.value = false;
+  } catch (err) {
+    // The set stays stale.
+    if (!(err instanceof Problem)) lost.value = true;
   }
 }
 

@@ -191,7 +191,7 @@ func TestSearch(t *testing.T) {
 	b.wait(`location.search.includes("quixotic")`)
 	b.reload()
 	b.see("marmalade")
-	b.click("link", "Finding")
+	b.clickOn(`webtest.find("link", "Finding", document.querySelector("main"))`)
 	b.wait(`location.pathname === ` + quote(toSession(id)) + ` && location.search.includes("at=")`)
 	b.wait(`(() => { const r = ` + entry("quixotic") + `?.getBoundingClientRect(); return r && r.top >= 0 && r.bottom <= innerHeight })()`)
 	b.do(chromedp.NavigateBack())

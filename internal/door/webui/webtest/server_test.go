@@ -104,7 +104,10 @@ func carry(program, home string) error {
 }
 
 // serve runs a gateway on a home and returns when it listens.
-func serve(home string) (*server, error) {
+func serve(home string) (*server, error) { return serveAt(home, "127.0.0.1:0") }
+
+// serveAt is serve at an address.
+func serveAt(home, address string) (*server, error) {
 	program, err := world.firn()
 	if err != nil {
 		return nil, err
@@ -115,7 +118,7 @@ func serve(home string) (*server, error) {
 		}
 	}
 	s := &server{home: home, done: make(chan struct{}), log: &journal{}}
-	s.cmd = exec.Command(program, "serve", "--json", "--listen", "127.0.0.1:0")
+	s.cmd = exec.Command(program, "serve", "--json", "--listen", address)
 	s.cmd.Dir, s.cmd.Env, s.cmd.Stderr = home, environment(home), s.log
 	out, err := s.cmd.StdoutPipe()
 	if err != nil {

@@ -9,6 +9,8 @@ interface Note {
   undo?: () => unknown;
   bad?: boolean;
   hint?: string;
+  // cause ends the notification when it ends.
+  cause?: string;
 }
 
 const notes = signal<Note[]>([]);
@@ -32,14 +34,19 @@ function dismiss(id: number): void {
 }
 
 // notify shows a notification, with an undo button if undo is given.
-export function notify(text: string, undo?: () => unknown): void {
-  show({ text, undo }, undo ? long : short);
+export function notify(text: string, undo?: () => unknown, cause?: string): void {
+  show({ text, undo, cause }, undo ? long : short);
+}
+
+// endToasts dismisses the notifications of a cause that has ended.
+export function endToasts(cause: string): void {
+  for (const n of notes.peek()) if (n.cause === cause) dismiss(n.id);
 }
 
 // notifyError shows an error.
 export function notifyError(err: unknown): void {
   const p = asProblem(err);
-  show({ text: p.message, hint: p.hint, bad: true }, long);
+  show({ text: p.message, hint: p.hint, bad: true, cause: p.kind }, long);
 }
 
 // attempt runs an operation. On an error it shows the error and returns undefined.

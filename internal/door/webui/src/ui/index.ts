@@ -6,6 +6,6 @@ export { Icon, type IconName } from "./Icon";
 export { Menu, type MenuItem } from "./Menu";
 export { Problem } from "./Problem";
 export { Time } from "./Time";
-export { Toasts, attempt, notifyError, notify } from "./Toast";
+export { Toasts, attempt, endToasts, notifyError, notify } from "./Toast";
 export { VirtualList, type VirtualHandle } from "./VirtualList";
 export { Stack, type Column } from "./Stack";

@@ -5,7 +5,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { post, Problem, sessionPath, useGet } from "../../api";
 import { bytes, shell } from "../../format";
-import { connected } from "../../live";
+import { lost } from "../../live";
 import { notifyError, CopyCLI, Icon, Menu } from "../../ui";
 import type { Agent, Answer, Page } from "../../wire";
 import { imageTypes, pick, type Picked } from "./images";
@@ -31,7 +31,7 @@ export function Composer({ talk, box, sent }: Props) {
   const text = talk.draft.value;
   const live = talk.watch.live.value;
   const aside = talk.entries.aside.value;
-  const off = connected.value === "waiting";
+  const off = lost.value;
   const commands = closed.value === text ? [] : slashesFor(text);
   const here = Math.min(at.value, commands.length - 1);
 

@@ -101,7 +101,7 @@ function RealMenu({ item, talk }: Props) {
         writes && asked !== "" && { label: "Retry", disabled: busy, run: () => void talk.again(asked) },
         writes && asked !== "" && { label: "Retry with another model…", disabled: busy, run: () => (talk.asking.value = { what: "retry", entry: asked }) },
         writes && card.role === "user" && { label: "Edit", cli: `firn rewind ${s} ${card.parent ? shell(card.parent) : "-"}`, disabled: busy, run: () => void talk.edit(card) },
-        writes && { label: pinned ? "Unpin" : "Pin", cli: `firn label ${s} ${e} ${pinned ? "''" : "pin"}`, run: () => void talk.label(id, pinned ? "" : "pin", card.label ?? "") },
+        writes && { label: pinned ? "Unpin" : "Pin", cli: pinned ? undefined : `firn label ${s} ${e} pin`, run: () => void talk.label(id, pinned ? "" : "pin", card.label ?? "") },
         writes && { label: card.label ? "Change label…" : "Label…", run: () => (talk.asking.value = { what: "label", entry: id, label: card.label ?? "" }) },
         writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, run: () => void talk.fork(id) },
         writes && { label: "Rewind here", cli: `firn rewind ${s} ${e}`, disabled: busy, run: () => void talk.rewind(id) },

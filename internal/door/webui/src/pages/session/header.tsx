@@ -9,6 +9,7 @@ import { copy, CopyCLI, Icon, Menu, Time, WindowBar } from "../../ui";
 import { Unread } from "../parts";
 import type { Breaker, Session, SessionPage, TagPage } from "../../wire";
 import { change } from "./order";
+import { pinTag } from "../../recent";
 import { commands } from "../commands";
 import { ExportDialog, TagDialog } from "../dialogs";
 import { fork } from "../moves";
@@ -199,6 +200,9 @@ interface MenuProps {
 function SessionMenu({ watch, session, rename, show }: MenuProps) {
   const writes = mayWrite();
   const id = shell(session.id);
+  const tags = session.tags ?? [];
+  const pinned = tags.includes(pinTag);
+  const pin = () => change(watch, { tags: pinned ? tags.filter((t) => t !== pinTag) : [...tags, pinTag] }, { tags }, pinned ? "Unpinned" : "Pinned");
   const flip = (what: "archived" | "hidden", on: string, off: string) => {
     const was = !!session[what];
     void change(watch, { [what]: !was }, { [what]: was }, was ? off : on);
@@ -212,6 +216,7 @@ function SessionMenu({ watch, session, rename, show }: MenuProps) {
         writes && { label: "Rename", cli: commands.rename(session, session.title ?? ""), run: rename },
         writes && { label: "Tags…", run: () => show("tags") },
         writes && { label: "Fork", cli: `firn fork ${id}`, run: () => void fork(session.id) },
+        writes && { label: pinned ? "Unpin" : "Pin", cli: commands.tag([session], pinned ? [] : [pinTag], pinned ? [pinTag] : []), run: () => void pin() },
         writes && { label: "Compact…", disabled: watch.live.value, run: () => show("compact") },
         writes && "-",
         { label: "Export…", run: () => show("export") },

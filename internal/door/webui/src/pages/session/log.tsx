@@ -4,15 +4,17 @@ import "../../style/code.css";
 import "../../style/log.css";
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
+import { get, sessionPath } from "../../api";
 import { plural, sentence } from "../../format";
 import { useKeys } from "../../keys";
 import { mayWrite } from "../../me";
 import { param, setQuery } from "../../router";
 import { holdKeys, releaseKeys } from "../../typeahead";
-import { Empty, Icon, Problem } from "../../ui";
+import { attempt, Empty, Icon, Problem } from "../../ui";
 import { RowView } from "./card";
 import { Approvals } from "./approvals";
 import { Composer } from "./composer";
+import { FindBar } from "./find";
 import { LogDialogs } from "./dialogs";
 import { Growing } from "../../html";
 import { Outline } from "./outline";
@@ -21,7 +23,7 @@ import { grouped } from "./grouping";
 import { holds, rowsOf } from "./rows";
 import { find, useStill, type Still } from "./scroll";
 import { Talk } from "./talk";
-import type { Tool } from "../../wire";
+import type { Entry, Page, Tool } from "../../wire";
 import type { Watch } from "./watch";
 
 const none: ReadonlyMap<string, Tool> = new Map();
@@ -68,6 +70,9 @@ export function Log({ watch }: { watch: Watch }) {
 
   
   const jump = (entry: string) => {
+    // Back leads to what is visible now.
+    const from = still.end.peek() ? "" : (still.first() ?? "");
+    if (from && from !== param("at")) setQuery({ at: from });
     if (param("at") === entry) reveal(still, rowFor(talk, entry));
     else setQuery({ at: entry }, { push: true });
     if (!wide()) outline.value = false;
@@ -77,7 +82,13 @@ export function Log({ watch }: { watch: Watch }) {
     if (at || head) setQuery({ at: undefined, head: undefined }, { push: true });
     else void entries.open("", "").then(still.toEnd);
   };
-  useLogKeys(still, talk, () => box.current?.focus(), () => (outline.value = !outline.value), () => {
+  // toStart shows the first entry of the branch, also if it is not loaded.
+  const toStart = async () => {
+    const page = await attempt(() => get<Page<Entry>>(sessionPath(talk.id, "entries"), { view: "branch", head: entries.branch(), as: "html", limit: 10 }));
+    const first = page?.items?.find((e) => e.card?.role) ?? page?.items?.find((e) => e.card);
+    if (first?.card) jump(first.card.id);
+  };
+  useLogKeys(still, talk, () => void toStart(), () => box.current?.focus(), () => (outline.value = !outline.value), () => {
     if (at && entries.last.value && !head) setQuery({ at: undefined });
     toEnd();
   });
@@ -87,6 +98,7 @@ export function Log({ watch }: { watch: Watch }) {
   return (
     <div class={"log" + (outline.value ? " with-outline" : "")}>
       <div class="log-main">
+        {talk.finding.open.value && <FindBar talk={talk} jump={jump} />}
         <div class="log-scroll" ref={still.scroller}>
           <div class="log-column" ref={still.content}>
             <Top talk={talk} />
@@ -155,7 +167,9 @@ function rowFor(talk: Talk, id: string): string {
 function reveal(still: Still, key: string): void {
   if (!key) return;
   requestAnimationFrame(() => {
-    if (still.reveal(key, "center")) find(still.content.current, key)?.focus({ preventScroll: true });
+    // Whoever steps through hits stays in the box.
+    const finding = !!document.activeElement?.closest(".find");
+    if (still.reveal(key, "center") && !finding) find(still.content.current, key)?.focus({ preventScroll: true });
   });
 }
 
@@ -280,7 +294,7 @@ function Below({ talk, still, toEnd }: { talk: Talk; still: Still; toEnd: () => 
 }
 
 // useLogKeys binds the log's shortcuts.
-function useLogKeys(still: Still, talk: Talk, write: () => void, outline: () => void, toEnd: () => void): void {
+function useLogKeys(still: Still, talk: Talk, toStart: () => void, write: () => void, outline: () => void, toEnd: () => void): void {
   const all = () => [...(still.content.current?.querySelectorAll<HTMLElement>("[data-entry]") ?? [])];
   const current = () => (document.activeElement as HTMLElement | null)?.closest<HTMLElement>("[data-entry]") ?? null;
   const step = (by: 1 | -1) => {
@@ -305,6 +319,8 @@ function useLogKeys(still: Still, talk: Talk, write: () => void, outline: () => 
     { key: ".", does: "Entry actions", run: () => within(".entry-menu")?.click() },
     { key: "o", does: "Outline", run: outline },
     { key: "c", does: "Write a message", run: write },
+    { key: "Home", does: "Go to the first entry", run: toStart },
+    { key: "mod+f", does: "Find in this session", typing: true, run: () => (talk.finding.open.value = true) },
     { key: "G", does: "Go to the latest entry", run: toEnd },
     { key: "Escape", does: "Stop the turn", run: () => talk.watch.live.peek() && mayWrite() && void talk.stop() },
   ]);

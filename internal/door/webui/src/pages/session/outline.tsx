@@ -1,11 +1,11 @@
 // Outline lists the turns of the branch as links.
 import { useSignal } from "@preact/signals";
 import { Component } from "preact";
-import { useEffect, useLayoutEffect, useRef } from "preact/hooks";
+import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
 import { count, plural, tokens } from "../../format";
 import { Empty, Icon, Problem } from "../../ui";
-import type { Course, Entry, Episode, Event } from "../../wire";
+import type { Course, Entry, Episode, Event, Hit } from "../../wire";
 import type { Still } from "./scroll";
 import type { Talk } from "./talk";
 
@@ -24,6 +24,8 @@ export function Outline({ talk, still, jump, close }: Props) {
   const now = useSignal("");
   const list = useRef<HTMLOListElement>(null);
   const turns = course.data?.episodes ?? none;
+  const found = talk.finding.hits.value;
+  const hits = useMemo(() => hitsIn(turns, found), [turns, found]);
 
   // Reload on turns, rewinds and compactions.
   useEffect(() => {
@@ -64,7 +66,7 @@ export function Outline({ talk, still, jump, close }: Props) {
       {course.error && !course.data && <Problem error={course.error} retry={course.reload} />}
       {course.data && turns.length === 0 && <Empty title="No turns yet" />}
       <ol class="outline-list" ref={list}>
-        <Turns turns={turns} now={now.value} jump={jump} />
+        <Turns turns={turns} now={now.value} hits={hits} jump={jump} />
       </ol>
     </aside>
   );
@@ -73,27 +75,43 @@ export function Outline({ talk, still, jump, close }: Props) {
 interface TurnsProps {
   turns: Episode[];
   now: string;
+  // hits are the numbers of hits by the first entry of a turn.
+  hits: ReadonlyMap<string, number>;
   jump: (entry: string) => void;
+}
+
+const noHits: ReadonlyMap<string, number> = new Map();
+
+// hitsIn counts the hits of each turn. Entry numbers increase along a branch.
+function hitsIn(turns: readonly Episode[], hits: readonly Hit[]): ReadonlyMap<string, number> {
+  if (hits.length === 0) return noHits;
+  const all = new Map<string, number>();
+  for (const h of hits) {
+    const turn = turns.findLast((t) => (t.n ?? 0) <= h.n)?.first;
+    if (turn) all.set(turn, (all.get(turn) ?? 0) + 1);
+  }
+  return all;
 }
 
 // Turns re-renders only if the turns or the visible one changed.
 class Turns extends Component<TurnsProps> {
   override shouldComponentUpdate(next: TurnsProps): boolean {
-    return next.turns !== this.props.turns || next.now !== this.props.now;
+    return next.turns !== this.props.turns || next.now !== this.props.now || next.hits !== this.props.hits;
   }
 
-  override render({ turns, now, jump }: TurnsProps) {
-    return <>{turns.map((t) => <Turn key={t.first} t={t} here={t.first === now} jump={jump} />)}</>;
+  override render({ turns, now, hits, jump }: TurnsProps) {
+    return <>{turns.map((t) => <Turn key={t.first} t={t} here={t.first === now} hits={hits.get(t.first) ?? 0} jump={jump} />)}</>;
   }
 }
 
-function Turn({ t, here, jump }: { t: Episode; here: boolean; jump: (entry: string) => void }) {
+function Turn({ t, here, hits, jump }: { t: Episode; here: boolean; hits: number; jump: (entry: string) => void }) {
   return (
     <li>
       <button type="button" class="outline-turn" aria-current={here ? "true" : undefined} onClick={() => jump(t.first)}>
         <span class="outline-n num">{count(t.turn)}</span>
         <span class="outline-preview">{t.preview || "…"}</span>
         <span class="outline-side num">
+          {hits > 0 && <span class="outline-hits">{plural(hits, "hit")}</span>}
           {t.compactions?.length ? (
             <span class="outline-mark" title={plural(t.compactions.length, "compaction")}>
               ◆

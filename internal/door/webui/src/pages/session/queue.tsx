@@ -1,7 +1,7 @@
 // Queue lists the queued messages, which can be edited, reordered and removed.
 import { patch, sessionPath } from "../../api";
 import { plural } from "../../format";
-import { connected } from "../../live";
+import { lost } from "../../live";
 import { attempt, Icon } from "../../ui";
 import type { Queue as WireQueue, QueueChange, Waiting } from "../../wire";
 import type { Picked } from "./images";
@@ -34,7 +34,7 @@ export function Queue({ talk, edit }: Props) {
     const out = (await change({ remove: [w.id] }))?.removed?.[0];
     if (out) edit(out.text, (out.images ?? []).map((image) => ({ ...image, name: "image", size: Math.round((image.data.length * 3) / 4) })));
   };
-  const off = connected.value === "waiting";
+  const off = lost.value;
   return (
     <ol class="composer-queue" aria-label="Queued messages">
       {waiting.map((w, i) => (

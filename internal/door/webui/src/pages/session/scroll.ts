@@ -14,6 +14,8 @@ export interface Still {
   // end is set while the end is visible.
   end: Signal<boolean>;
   toEnd: () => void;
+  // first returns the first visible entry.
+  first: () => string | undefined;
   // hold restores the anchor's position after changes.
   hold: () => void;
   // reveal scrolls an entry into view and anchors it.
@@ -114,7 +116,8 @@ export function useStill(edge: Edge): Still {
       anchor.current = { el, top: el.getBoundingClientRect().top - s.getBoundingClientRect().top };
       return true;
     };
-    return { look, hold, toEnd, reveal };
+    const first = () => (remember(), anchor.current?.el.dataset["entry"]);
+    return { look, hold, toEnd, reveal, first };
   }, []);
 
   useLayoutEffect(() => {
@@ -129,5 +132,5 @@ export function useStill(edge: Edge): Still {
     };
   }, []);
 
-  return useMemo(() => ({ scroller, content, end, toEnd: self.toEnd, hold: self.hold, reveal: self.reveal }), []);
+  return useMemo(() => ({ scroller, content, end, toEnd: self.toEnd, first: self.first, hold: self.hold, reveal: self.reveal }), []);
 }

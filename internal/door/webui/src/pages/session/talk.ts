@@ -4,10 +4,11 @@ import { del, get, patch, post, sessionPath } from "../../api";
 import { Draft } from "../../drafts";
 import { shell } from "../../format";
 import { go, toSession } from "../../router";
-import { attempt, copy, notify } from "../../ui";
+import { attempt, copy, endToasts, notify } from "../../ui";
 import type { Appended, Card, Compaction, Entry, Session, Tree } from "../../wire";
 import { fork, rewind } from "../moves";
 import { Entries } from "./entries";
+import { Finding } from "./finding";
 import { siblingsOf, type Siblings } from "./siblings";
 import type { Watch } from "./watch";
 
@@ -30,6 +31,7 @@ export class Talk {
   readonly asking = signal<Asking | null>(null);
   // draft is the text in the composer; sending is the message in flight.
   readonly draft = signal("");
+  readonly finding: Finding;
   // agent is the agent that answers; empty means the session's own.
   readonly agent = signal("");
   // siblings are the messages with other branches beside them.
@@ -42,6 +44,7 @@ export class Talk {
   constructor(readonly watch: Watch) {
     this.id = watch.id;
     this.entries = new Entries(this.id);
+    this.finding = new Finding(this.id);
     this.kept = new Draft(this.id);
     this.draft.value = this.kept.read();
   }
@@ -66,6 +69,7 @@ export class Talk {
   // send clears the composer. sent receives the outcome: a failed message is put back before the
   // new draft.
   send(text: string): void {
+    endToasts("rewind " + this.id); // an undo would leave the new message
     this.sending = text;
     this.write("");
   }
@@ -110,6 +114,7 @@ export class Talk {
     notify(
       moved.left ? `Rewound to here; ${moved.left} entries left on a branch` : "Rewound to here",
       back ? () => this.forward(back, moved.text ?? "") : undefined,
+      "rewind " + this.id,
     );
   }
 

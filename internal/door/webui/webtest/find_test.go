@@ -1,0 +1,134 @@
+package webtest
+
+import (
+	"fmt"
+	"strings"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/wire"
+
+	"github.com/chromedp/chromedp"
+	"github.com/chromedp/chromedp/kb"
+)
+
+// TestFind finds words in the whole of a session, of which only the end is loaded, goes to
+// its start, and back to where it was.
+func TestFind(t *testing.T) {
+	t.Parallel()
+	id := firn.ID("find-in-me")
+	s, err := serveWith(func(home string) error {
+		w := newScribe(id, longAgo, firn.Header{})
+		for n := range 400 {
+			w.user(fmt.Sprintf("Question %d.", n))
+			if n == 7 {
+				w.says("Here is the **vermilion** gherkin.")
+			} else {
+				w.says(fmt.Sprintf("Answer %d.", n))
+			}
+		}
+		w.title("To be searched")
+		return w.keep(home)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	for { // the index is updated asynchronously
+		found, err := s.client.Search(t.Context(), wire.SearchQuery{Query: "vermilion"})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.Items) > 0 {
+			break
+		}
+	}
+	inView := func(text string) string {
+		return `(() => { const r = ` + entry(text) + `?.getBoundingClientRect(); return r && r.bottom > 0 && r.top < innerHeight })()`
+	}
+	b := s.login(t)
+	b.size(1400, 900)
+	b.open(toSession(id))
+	b.wait(inView("Answer 399."))
+	b.wait(`!webtest.text().includes("vermilion")`)
+	b.key("f", chromedp.ModifierCtrl)
+	b.wait(`document.activeElement === ` + a("textbox", "Find in this session"))
+	b.insert("vermilion")
+	b.see("1 of 1")
+	b.wait(inView("vermilion gherkin"))
+	b.see("1 hit")
+	b.settled()
+	b.inBothLights()
+	b.key("\x1b")
+	b.wait(`!` + a("textbox", "Find in this session"))
+	b.gone("1 hit")
+
+	b.do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`))
+	b.key(kb.Home)
+	b.wait(inView("Question 0."))
+	b.see("Start of the session")
+	b.do(chromedp.NavigateBack())
+	b.wait(inView("vermilion gherkin"))
+}
+
+// TestRecent finds sessions in the sidebar: pinned ones come first, those with a running turn
+// have a dot.
+func TestRecent(t *testing.T) {
+	t.Parallel()
+	s := queueServer(t)
+	old := s.newSessionFor(t, "player", "An old friend", "A question.")
+	for _, name := range []string{"Second", "Third"} {
+		s.newSessionFor(t, "player", name, "A question.")
+	}
+	b := s.login(t)
+	list := `[...document.querySelectorAll(".recent-one")].map((e) => e.innerText.trim()).join()`
+	b.open(toSession(old))
+	b.wait(list + ` === "Third,Second,An old friend"`)
+	b.click("button", "Session actions")
+	b.click("menuitem", "Pin")
+	b.see("Pinned")
+	b.open("/search")
+	b.wait(list + ` === "An old friend,Third,Second"`)
+	b.settled()
+	b.inBothLights()
+	b.fill("textbox", "Search sessions", "Sec")
+	b.wait(list + ` === "Second"`)
+	b.click("link", "Second")
+	b.send("Please play recent.")
+	p := world.model.plays(t, "recent")
+	b.wait(`document.querySelector(".recent-one[aria-current] .dot.on")`)
+	p.text("Done.")
+	p.end()
+	b.wait(`document.querySelector(".recent-one[aria-current]") && !document.querySelector(".recent-one .dot.on")`)
+}
+
+// TestLostConnection kills the gateway: a bar says so, on pages with and without a stream and
+// at every width, nothing can be sent, and all of it ends by itself.
+func TestLostConnection(t *testing.T) {
+	t.Parallel()
+	s := queueServer(t)
+	b := s.login(t)
+	b.allow("ERR_CONNECTION_REFUSED")
+	b.allow("ERR_CONNECTION_RESET")
+	b.allow("ERR_INCOMPLETE_CHUNKED_ENCODING")
+	b.open(toSession(s.newSessionFor(t, "player", "Losing", "A question.")))
+	b.fill("textbox", "Message", "Not yet sent")
+	b.wait(`!` + a("button", "Send") + `.disabled`)
+	s.cmd.Process.Kill()
+	<-s.done
+	b.see("Connection lost.")
+	b.wait(a("button", "Send") + `.disabled`)
+	b.inBothLights()
+	b.size(390, 800)
+	b.wait(`webtest.visible(document.querySelector(".lost-bar"))`)
+	b.size(1280, 800)
+	again, err := serveAt(s.home, strings.TrimPrefix(s.url, "http://"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(again.stop)
+	b.gone("Connection lost.")
+	b.wait(`!` + a("button", "Send") + `.disabled`)
+	b.key("\r")
+	b.once("Not yet sent")
+}
