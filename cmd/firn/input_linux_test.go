@@ -70,6 +70,7 @@ func TestTerminalLook(t *testing.T) {
 		cmd.Env = append(append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "LC_ALL=C.UTF-8", "COLORFGBG="), env...)
 		w := runOnBackground(t, home, cmd, 80, 24, background)
 		w.sees("0 turns")
+		w.AwaitThat(t, "the terminal has answered", w.Answered)
 		w.press("/nonsense\rwhat is 6*7?\r")
 		w.sees("42")
 		w.sees("on disk")

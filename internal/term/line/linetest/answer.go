@@ -25,6 +25,14 @@ func (s *Screen) Answer(keys io.Writer, background string) {
 // question is what firn asks about the background.
 const question = "11;?"
 
+// Answered reports whether a question was answered. Keys that are typed afterwards reach the
+// program after the answer.
+func (s *Screen) Answered() bool {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return s.answered
+}
+
 // Copied returns the text that was put on the clipboard last.
 func (s *Screen) Copied() string {
 	s.mu.Lock()
@@ -66,7 +74,16 @@ func (s *Screen) mode(params string, final byte) bool {
 	case params == "" && final == 'c':
 		if s.keys != nil {
 			keys, text := s.keys, s.color+"\x1b[?62;22c"
-			go io.WriteString(keys, text) // the program may be about to write more
+			go func() { // the program may be about to write more
+				_, _ = io.WriteString(keys, text) // a program that has ended needs no answer
+				s.mu.Lock()
+				s.answered = true
+				s.mu.Unlock()
+				select {
+				case s.more <- struct{}{}:
+				default:
+				}
+			}()
 		}
 	case params == ">1" && final == 'u':
 		s.modes[Keyboard] = true

@@ -41,6 +41,8 @@ type Screen struct {
 	background, color string
 	// copied is the text that was put on the clipboard last.
 	copied string
+	// answered is true if a question of the program was answered.
+	answered bool
 }
 
 // line is a row: its cells, and whether it continues in the next one.
