@@ -1,5 +1,6 @@
 // Formatting of numbers, sizes and times.
 
+import { plainLine } from "./plaintext";
 import type { Damage } from "./wire";
 
 const units = ["B", "kB", "MB", "GB", "TB"];
@@ -107,8 +108,9 @@ const promptLen = 100;
 
 // titleOf returns a session's title, or the beginning of its first prompt.
 export function titleOf(s: { title?: string; prompt?: string }): string {
-  if (s.title || !s.prompt) return s.title || "untitled";
-  return new TextEncoder().encode(s.prompt).length > promptLen - 4 ? s.prompt + "…" : s.prompt;
+  if (s.title || !s.prompt) return s.title ? plainLine(s.title) : "untitled";
+  const line = plainLine(s.prompt);
+  return new TextEncoder().encode(s.prompt).length > promptLen - 4 ? line + "…" : line;
 }
 
 // sentence turns an error message into a sentence; commands stay unchanged.

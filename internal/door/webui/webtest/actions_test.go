@@ -134,6 +134,9 @@ func TestSources(t *testing.T) {
 	b.wait(`location.search.startsWith("?source=claude")`)
 	b.see("Count the parcels.")
 	b.wait(`document.querySelectorAll("[role=listitem] a").length === 1`)
+	// The session names the program that it is from.
+	b.clickOn(`document.querySelector("[role=listitem] a")`)
+	b.wait(`document.querySelector(".source-badge")?.textContent === "Claude Code"`)
 }
 
 // setVisible sets the visibility of the page, as when a tab is in the background.

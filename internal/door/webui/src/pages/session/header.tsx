@@ -4,6 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
 import { cost, count, plural, shell, shortId, shortPath, titleOf, tokens } from "../../format";
 import { mayWrite } from "../../me";
+import { toolOf } from "../../plaintext";
 import { toSession } from "../../router";
 import { copy, CopyCLI, Icon, Menu, Time, WindowBar } from "../../ui";
 import { Unread } from "../parts";
@@ -149,7 +150,7 @@ function Origin({ session }: { session: Session }) {
   if (session.source) {
     return (
       <a class="quiet-link" href={"/sessions?source=" + encodeURIComponent(session.source)} title={session.source}>
-        {shortPath(session.source)}
+        {toolOf(session.source) && <span class="chip source-badge">{toolOf(session.source)}</span>} {shortPath(session.source)}
       </a>
     );
   }

@@ -20,7 +20,7 @@ import { Growing } from "../../html";
 import { Outline } from "./outline";
 import { plain } from "./parts";
 import { grouped } from "./grouping";
-import { holds, rowsOf } from "./rows";
+import { holds, isNote, rowsOf } from "./rows";
 import { find, useStill, type Still } from "./scroll";
 import { Talk } from "./talk";
 import type { Entry, Page, Tool } from "../../wire";
@@ -34,7 +34,8 @@ export function Log({ watch }: { watch: Watch }) {
   const box = useRef<HTMLTextAreaElement>(null);
   const outline = useSignal(wide());
   const still = useStill((where, beyond) => void (where === "top" ? entries.older(beyond) : entries.newer(beyond)));
-  const rows = useComputed(() => grouped(rowsOf(entries.items.value)));
+  const notes = useSignal(false);
+  const rows = useComputed(() => grouped(rowsOf(entries.items.value, notes.value, entries.at.value)));
   const at = param("at");
   const head = param("head");
 
@@ -123,6 +124,11 @@ export function Log({ watch }: { watch: Watch }) {
         </div>
         <div class="log-float">
           <Below talk={talk} still={still} toEnd={toEnd} />
+          {items.some(isNote) && (
+            <button type="button" class="button notes-toggle" aria-pressed={notes.value} onClick={() => (notes.value = !notes.value)}>
+              {notes.value ? "Hide notes" : "Show notes"}
+            </button>
+          )}
           <button type="button" class="button outline-toggle" aria-expanded={outline.value} title="Outline (o)" onClick={() => (outline.value = !outline.value)}>
             <Icon name="sessions" />
             <span class="outline-word">Outline</span>
@@ -161,7 +167,7 @@ function isHere(row: { items: { card?: { id: string } }[] } & Parameters<typeof 
 // rowFor returns the key of the row with an entry, or an empty string.
 function rowFor(talk: Talk, id: string): string {
   if (!id) return "";
-  return grouped(rowsOf(talk.entries.items.peek())).find((r) => holds(r, id))?.key ?? "";
+  return grouped(rowsOf(talk.entries.items.peek(), true, id)).find((r) => holds(r, id))?.key ?? "";
 }
 
 function reveal(still: Still, key: string): void {

@@ -4,6 +4,7 @@ import { Component } from "preact";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
 import { count, plural, tokens } from "../../format";
+import { plainLine } from "../../plaintext";
 import { Empty, Icon, Problem } from "../../ui";
 import type { Course, Entry, Episode, Event, Hit } from "../../wire";
 import type { Still } from "./scroll";
@@ -109,7 +110,7 @@ function Turn({ t, here, hits, jump }: { t: Episode; here: boolean; hits: number
     <li>
       <button type="button" class="outline-turn" aria-current={here ? "true" : undefined} onClick={() => jump(t.first)}>
         <span class="outline-n num">{count(t.turn)}</span>
-        <span class="outline-preview">{t.preview || "…"}</span>
+        <span class="outline-preview">{plainLine(t.preview ?? "") || "…"}</span>
         <span class="outline-side num">
           {hits > 0 && <span class="outline-hits">{plural(hits, "hit")}</span>}
           {t.compactions?.length ? (

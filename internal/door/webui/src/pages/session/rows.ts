@@ -23,15 +23,22 @@ export interface Row {
   same?: boolean;
 }
 
-// rowsOf joins calls and results. A result without its call is a separate row.
-export function rowsOf(items: readonly Item[]): Row[] {
+// isNote reports whether an entry is bookkeeping, such as progress, of the program that wrote it.
+export function isNote(item: Item): boolean {
+  const c = item.card;
+  return !!c && !c.role && !c.compaction && (c.kind === "custom" || c.note?.startsWith("an entry of unknown type") === true) && !books.has(c.type ?? "") && !c.type?.startsWith("firn.");
+}
+
+// rowsOf joins calls and results. A result without its call is a separate row. Bookkeeping is left
+// out without notes, except the entry at.
+export function rowsOf(items: readonly Item[], notes: boolean, at: string): Row[] {
   const calls = new Map<string, Row>();
   const rows: Row[] = [];
   const keys = new Set<string>();
   let day = "";
   let spoke: Row | undefined;
   for (const item of items) {
-    if (books.has(item.card?.type ?? "") || joined(item, calls)) continue;
+    if (books.has(item.card?.type ?? "") || (!notes && isNote(item) && item.card!.id !== at) || joined(item, calls)) continue;
     const row = rowOf(item);
     const before = rows.at(-1);
     const now = dayOf(item);
