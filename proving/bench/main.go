@@ -7,6 +7,7 @@
 package main
 
 import (
+	"context"
 	"flag"
 	"fmt"
 	"os"
@@ -28,6 +29,8 @@ func main() {
 	large := flag.Int("large", 200, "with -peers: the size of the large session, in MB")
 	many := flag.Int("many", 10_000, "with -peers: how many sessions are listed")
 	tries := flag.Int("tries", 3, "with -peers: how often each does its work")
+	recall := flag.String("recall", "", "measure the recall of search on the judged conversations in this file instead, with and without each part")
+	learn := flag.Bool("learn", false, "with -recall: learn the weights of the parts")
 	child := flag.String("child", "", "used by the program itself")
 	flag.Parse()
 	if *child != "" {
@@ -42,6 +45,11 @@ func main() {
 	if *peers != "" {
 		do = func() error {
 			return b.inTemp(*dir, func() error { return b.peers(*peers, *large, *many, *tries) })
+		}
+	}
+	if *recall != "" {
+		do = func() error {
+			return b.inTemp(*dir, func() error { return recallChats(context.Background(), os.Stdout, b.dir, *recall, *learn) })
 		}
 	}
 	if *check != "" {

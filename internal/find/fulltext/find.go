@@ -51,6 +51,7 @@ type found struct {
 	words           search.Text
 	counts          search.Counts
 	score, coverage float64
+	features        search.Features
 	// near holds the neighboring rows and the row itself, if they were loaded.
 	near []*found
 }
@@ -136,10 +137,14 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 		c.counts = ranker.Count(c.words)
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, nil, time.UnixMilli(c.time))
 	}
-	if len(f.terms) > 0 && s == talk {
-		err = f.rankWithNeighbors(ctx, ranker, pool)
-		applyThemes(ranker, pool)
+	if len(f.terms) == 0 || s != talk {
+		return pool, nil
 	}
+	if f.query.Want.IsQuestion() {
+		return f.rankQuestion(ctx, ranker, pool)
+	}
+	err = f.rankWithNeighbors(ctx, ranker, pool)
+	applyThemes(ranker, pool)
 	return pool, err
 }
 

@@ -77,6 +77,17 @@ type Neighbor struct {
 // Score returns the score of a text with a weight, and the share of the query that it or
 // its neighbors cover, from 0 to 1. Newer texts score slightly higher.
 func (r *Ranker) Score(weight float64, c Counts, beside []Neighbor, at time.Time) (score, coverage float64) {
+	score, coverage = r.sum(weight, c, beside)
+	return score * r.bonus(at), coverage
+}
+
+// bonus returns the factor for the age of a text.
+func (r *Ranker) bonus(at time.Time) float64 {
+	return 1 + recency*math.Exp2(-max(r.now.Sub(at).Hours(), 0)/halfLife)
+}
+
+// sum returns the score and the coverage of a text, regardless of its age.
+func (r *Ranker) sum(weight float64, c Counts, beside []Neighbor) (score, coverage float64) {
 	for i := range r.terms {
 		tf := weight * r.normal(c, i)
 		for _, b := range beside {
@@ -96,7 +107,7 @@ func (r *Ranker) Score(weight float64, c Counts, beside []Neighbor, at time.Time
 	if r.total > 0 {
 		coverage /= r.total
 	}
-	return score * (1 + recency*math.Exp2(-max(r.now.Sub(at).Hours(), 0)/halfLife)), coverage
+	return score, coverage
 }
 
 // The bonus of new texts, and its half-life in hours.

@@ -90,6 +90,8 @@ type Query struct {
 	Shown bool
 	// Owners, if not nil, restricts the search to the sessions for which it returns true.
 	Owners func(agent, key string) bool `json:"-"`
+	// Weights replace those of the features of a question, for measurements.
+	Weights *Features `json:"-"`
 }
 
 // Hit is a search result with its context.
@@ -108,6 +110,8 @@ type Hit struct {
 	// Score is comparable within one answer. Coverage is the share of the query that the
 	// hit matches, from 0 to 1, weighted by the rarity of the words.
 	Score, Coverage float64
+	// Features are the parts of the score, if the query is a question.
+	Features Features
 	// Snippet is an excerpt of the text with secrets masked. Matches are the byte ranges of
 	// the matches in it.
 	Snippet string

@@ -1,0 +1,94 @@
+package fulltext
+
+import (
+	"cmp"
+	"context"
+	"slices"
+	"time"
+
+	"firn.dev/internal/find/search"
+)
+
+// mostAround is the number of rows whose neighbors are read to rank the answers to a
+// question.
+const mostAround = 100
+
+// rankQuestion ranks rows as answers to a question. Neighbors of the best rows are
+// candidates too: an answer often has no word of the question that it follows.
+func (f *finder) rankQuestion(ctx context.Context, ranker *search.Ranker, pool []*found) ([]*found, error) {
+	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.score, a.score), cmp.Compare(a.id, b.id)) })
+	best := pool[:min(len(pool), mostAround)]
+	if err := f.loadNeighbors(ctx, best); err != nil {
+		return nil, err
+	}
+	pool, sessions := f.withNeighbors(ranker, pool, best)
+	all := make([]search.Candidate, len(pool))
+	for i, c := range pool {
+		before, after := around(sessions[c.session], c)
+		all[i] = search.Candidate{
+			Placed: search.Placed{Counts: c.counts, Session: c.session, N: c.n, Title: c.role == search.RoleTitle},
+			Words:  c.words.Words, Weight: search.Weight(c.role, c.calls), Time: time.UnixMilli(c.time),
+			Before: before, After: after,
+		}
+	}
+	ranker.RankQuestion(all, f.query.Weights)
+	for i, c := range pool {
+		c.score, c.coverage, c.features = all[i].Score, all[i].Coverage, all[i].Features
+	}
+	return pool, nil
+}
+
+// withNeighbors returns the pool with the neighbors of the best rows, and the rows of each
+// session in order. Neighbors that the filters of the query may exclude are used for
+// ranking only.
+func (f *finder) withNeighbors(ranker *search.Ranker, pool, best []*found) ([]*found, map[int64][]*found) {
+	byID := make(map[int64]*found, len(pool))
+	for _, c := range pool {
+		byID[c.id] = c
+	}
+	sessions := make(map[int64][]*found)
+	for _, c := range best {
+		for k, d := range c.near {
+			known := byID[d.id]
+			if known == nil {
+				d.words = d.text()
+				d.counts = ranker.Count(d.words)
+				byID[d.id], known = d, d
+				if f.admits(d) {
+					pool = append(pool, d)
+				}
+			}
+			c.near[k] = known
+		}
+	}
+	for _, d := range byID {
+		if d.role != search.RoleTitle {
+			sessions[d.session] = append(sessions[d.session], d)
+		}
+	}
+	for _, rows := range sessions {
+		slices.SortFunc(rows, func(a, b *found) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.id, b.id)) })
+	}
+	return pool, sessions
+}
+
+// admits reports whether a neighbor of a matching row may be a hit.
+func (f *finder) admits(d *found) bool {
+	q := &f.query
+	return len(q.Roles) == 0 && len(q.Tools) == 0 && len(q.Paths) == 0 && d.id >= f.low && d.id <= f.high
+}
+
+// around returns the counts of the rows near a row, nearest first.
+func around(rows []*found, c *found) (before, after []search.Counts) {
+	i, ok := slices.BinarySearchFunc(rows, c, func(a, b *found) int { return cmp.Or(cmp.Compare(a.n, b.n), cmp.Compare(a.id, b.id)) })
+	if !ok {
+		return nil, nil
+	}
+	for k := i - 1; k >= 0 && len(before) < 2 && c.n-rows[k].n <= besideReach; k-- {
+		before = append(before, rows[k].counts)
+	}
+	for k := i + 1; k < len(rows) && len(after) < 2 && rows[k].n-c.n <= besideReach; k++ {
+		after = append(after, rows[k].counts)
+	}
+	return before, after
+}
