@@ -10,6 +10,7 @@
 #   make check   format, vet, other systems, staticcheck, race detector, known vulnerabilities
 #   make bench   run the benchmarks and print the ratios with targets
 #   make check-bench  fail if a figure is more than 20 % worse than recorded
+#   make bench-recall DATA=FILE  recall of search on judged conversations, with and without each part
 #   make bench-peers  compare firn with other tools on the same tasks
 #   make fuzz    every fuzz target for FUZZTIME each
 #   make soak    the kill -9 tests, KILLS times
@@ -43,7 +44,7 @@ PROMISE ?= 10000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: build run demo help quick words test interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
+.PHONY: bench-recall build run demo help quick words test interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
 .PHONY: check-format check-vet check-release check-static check-race race check-holes release docs
 
 build:
@@ -133,6 +134,12 @@ bench:
 # Installs the other tools with npm, and alternates them with firn on the same tasks.
 bench-peers: setup
 	$(GO) run ./proving/bench -peers proving/interop/node_modules $(BENCHFLAGS)
+
+# Recall of search on judged conversations (DATA=FILE), with and without each part, and on
+# firn's own judged set.
+bench-recall:
+	$(GO) run ./proving/bench -recall $(DATA)
+	$(GO) run ./proving/bench -only recall
 
 # Compares a few figures that hardly depend on the machine with those in the repository,
 # and fails if one is more than 20 % worse. UPDATE=1 records the current ones.

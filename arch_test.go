@@ -56,7 +56,8 @@ var families = []family{
 var narrow = []room{
 	{"internal/disk/vfs/...", []string{".", "internal/disk/vfs/...", "internal/base/basetest"}, "a few file operations, and file systems that fail"},
 	{"internal/base/rawjson", nil, "bytes of JSON"},
-	{"internal/find/search", []string{"."}, "pure: words, queries, ranking"},
+	{"internal/find/search", []string{".", "internal/find/meaning"}, "pure: words, queries, ranking"},
+	{"internal/find/meaning", nil, "pure: word vectors"},
 	{"internal/term/chat", []string{".", "wire", "client", "internal/base/...", "internal/disk/history", "internal/render/...", "internal/term/line", "internal/term/local"}, "a client"},
 	{"internal/term/local", []string{".", "internal/disk/vfs"}, "the user's machine; knows no sessions"},
 	{"internal/term/browse", []string{".", "wire", "client", "internal/base/...", "internal/render/...", "internal/term/line"}, "a client"},
@@ -147,7 +148,7 @@ var deeds = []deed{
 			"import golang.org/x/sys/*", "import database/sql*", "import log*",
 			"time.Now", "time.Since", "time.Until", "time.Sleep", "time.After*", "time.NewTimer", "time.NewTicker", "time.Tick",
 		},
-		in:  []string{"internal/formats/dialect/...", "internal/base/route", "window", "internal/find/search", "internal/find/mask", "internal/render/highlight", "internal/render/richtext", "internal/render/card", "internal/render/page", "internal/term/manual", "internal/gateway/maintenance", "internal/base/typo", "internal/ops/unit"},
+		in:  []string{"internal/formats/dialect/...", "internal/base/route", "window", "internal/find/search", "internal/find/meaning", "internal/find/mask", "internal/render/highlight", "internal/render/richtext", "internal/render/card", "internal/render/page", "internal/term/manual", "internal/gateway/maintenance", "internal/base/typo", "internal/ops/unit"},
 		why: "these packages are pure: no files, no network, no clock",
 	},
 	{

@@ -69,6 +69,9 @@ type Hit struct {
 	// query, from 0 to 1.
 	Score    float64 `json:"score"`
 	Coverage float64 `json:"coverage"`
+	// Parts are the parts of the score of an answer to a question, by name: its words, its
+	// neighbors, similar words, the speaker and so on.
+	Parts map[string]float64 `json:"parts,omitempty"`
 	// Snippet is an excerpt of the text with secrets masked; Matches are the byte ranges of
 	// the matches in it, as pairs.
 	Snippet string   `json:"snippet"`

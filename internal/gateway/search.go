@@ -98,7 +98,7 @@ func foundOf(a search.Answer) wire.Found {
 func hitOf(h search.Hit) wire.Hit {
 	hit := wire.Hit{
 		Session: h.Session, Entry: h.Entry, At: h.At, N: h.N, Agent: h.Agent, Key: h.Key, Source: h.Source, Title: view.OneLine(h.Title), CWD: h.CWD,
-		Role: string(h.Role), Tools: h.Tools, Time: h.Time, Score: h.Score, Coverage: h.Coverage, Snippet: h.Snippet, Matches: h.Matches, Marks: h.Marks,
+		Role: string(h.Role), Tools: h.Tools, Time: h.Time, Score: h.Score, Coverage: h.Coverage, Parts: h.Parts, Snippet: h.Snippet, Matches: h.Matches, Marks: h.Marks,
 		Window: make([]wire.HitItem, len(h.Window)),
 	}
 	for i, item := range h.Window {

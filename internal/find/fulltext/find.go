@@ -125,6 +125,12 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 			}
 		}
 	}
+	question := s == talk && len(f.terms) > 0 && f.query.Want.IsQuestion()
+	if question {
+		if pool, err = f.withRelated(ctx, ranker, pool, filters); err != nil {
+			return nil, err
+		}
+	}
 	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.hint, a.hint), cmp.Compare(a.id, b.id)) })
 	pool = pool[:min(len(pool), mostRanked)]
 	if pool, err = f.load(ctx, pool); err != nil {
@@ -140,7 +146,7 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 	if len(f.terms) == 0 || s != talk {
 		return pool, nil
 	}
-	if f.query.Want.IsQuestion() {
+	if question {
 		return f.rankQuestion(ctx, ranker, pool)
 	}
 	err = f.rankWithNeighbors(ctx, ranker, pool)

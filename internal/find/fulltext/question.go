@@ -13,6 +13,40 @@ import (
 // question.
 const mostAround = 100
 
+// mostRelated is the number of rows found for a word that is similar to one of the question.
+const mostRelated = 100
+
+// relatedWeight is the weight of a similar word before rows are ranked.
+const relatedWeight = 0.6
+
+// withRelated adds rows with words that are similar to those of the question.
+func (f *finder) withRelated(ctx context.Context, ranker *search.Ranker, pool []*found, filters []string) ([]*found, error) {
+	byID := make(map[int64]*found, len(pool))
+	for _, c := range pool {
+		byID[c.id] = c
+	}
+	for _, related := range ranker.Related() {
+		expr := join(append(slices.Clone(filters), quoteTerm("t", false, related.Word)), "AND")
+		ids, err := f.match(ctx, talk, expr, mostRelated)
+		if err != nil {
+			return nil, err
+		}
+		for _, id := range ids {
+			c := byID[id]
+			if c == nil {
+				c = &found{doc: doc{id: id}}
+				byID[id] = c
+				pool = append(pool, c)
+			}
+			if c.has&(1<<related.Term) == 0 {
+				c.has |= 1 << related.Term
+				c.hint += relatedWeight * related.Similarity * ranker.Rare(related.Term)
+			}
+		}
+	}
+	return pool, nil
+}
+
 // rankQuestion ranks rows as answers to a question. Neighbors of the best rows are
 // candidates too: an answer often has no word of the question that it follows.
 func (f *finder) rankQuestion(ctx context.Context, ranker *search.Ranker, pool []*found) ([]*found, error) {

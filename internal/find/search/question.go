@@ -1,7 +1,6 @@
 package search
 
 import (
-	"cmp"
 	"math"
 	"slices"
 	"strings"
@@ -71,14 +70,18 @@ const (
 	FeaturePrevious
 	// FeatureCoverage is the share of the question that the text and its neighbors cover.
 	FeatureCoverage
-	// FeatureFeedback is the share of words that are typical of the best texts.
-	FeatureFeedback
 	// FeatureSpeaker is 1 if the speaker is named in the question.
 	FeatureSpeaker
 	// FeatureDated is 1 if the question asks for a time and the text mentions one.
 	FeatureDated
 	// FeatureLength is the logarithm of the number of words.
 	FeatureLength
+	// FeatureMeaning is the share of the question for which the text has similar words, and
+	// FeatureTopic the similarity of the question and the text as a whole.
+	FeatureMeaning
+	FeatureTopic
+	// FeatureSession is the greatest FeatureWindow of the session.
+	FeatureSession
 	featureCount
 )
 
@@ -86,7 +89,7 @@ const (
 type Features [featureCount]float64
 
 // FeatureNames are the names of the features.
-var FeatureNames = [featureCount]string{"window", "previous", "coverage", "feedback", "speaker", "dated", "length"}
+var FeatureNames = [featureCount]string{"window", "previous", "coverage", "speaker", "dated", "length", "meaning", "topic", "session"}
 
 // QuestionWeights returns the weights of the features.
 func QuestionWeights() Features { return questionWeights }
@@ -95,12 +98,14 @@ func QuestionWeights() Features { return questionWeights }
 // and rounded; make bench-recall measures the effect of each.
 var questionWeights = Features{
 	FeatureWindow:   1,
-	FeaturePrevious: 0.7,
-	FeatureCoverage: 15,
-	FeatureFeedback: 2,
-	FeatureSpeaker:  13,
-	FeatureDated:    7,
-	FeatureLength:   2,
+	FeaturePrevious: 1.1,
+	FeatureCoverage: 10,
+	FeatureSpeaker:  21,
+	FeatureDated:    12,
+	FeatureLength:   4,
+	FeatureMeaning:  13,
+	FeatureTopic:    14,
+	FeatureSession:  2,
 }
 
 // total returns the weighted sum.
@@ -110,6 +115,17 @@ func (f *Features) total(weights *Features) float64 {
 		sum += weights[i] * v
 	}
 	return sum
+}
+
+// Parts returns what each feature adds to the score, by name.
+func (f *Features) Parts() map[string]float64 {
+	parts := make(map[string]float64)
+	for i, v := range f {
+		if v *= questionWeights[i]; v != 0 {
+			parts[FeatureNames[i]] = v
+		}
+	}
+	return parts
 }
 
 // Candidate is a text that may answer a question.
@@ -144,7 +160,8 @@ func (r *Ranker) RankQuestion(all []Candidate, weights *Features) {
 	}
 	r.addSpeakers(q, all)
 	r.addDates(all)
-	addFeedback(all)
+	q.addMeaning(all)
+	addSessions(all)
 	for i := range all {
 		c := &all[i]
 		c.Score = c.Features.total(weights)
@@ -213,70 +230,6 @@ func (r *Ranker) addDates(all []Candidate) {
 	}
 }
 
-// Feedback: the number of texts and of words taken from them.
-const (
-	feedbackTexts = 8
-	feedbackWords = 15
-)
-
-// addFeedback adds the feedback of the best texts: words that are frequent in them and rare
-// in the others are probably about the same topic.
-func addFeedback(all []Candidate) {
-	order := make([]int, len(all))
-	frequency := make(map[string]float64)
-	for i := range all {
-		order[i] = i
-		seen := make(map[string]bool)
-		for _, w := range all[i].Words {
-			if !seen[w] {
-				seen[w] = true
-				frequency[w]++
-			}
-		}
-	}
-	slices.SortFunc(order, func(a, b int) int {
-		return cmp.Or(cmp.Compare(all[b].Features[FeatureWindow], all[a].Features[FeatureWindow]), cmp.Compare(a, b))
-	})
-	type weighted struct {
-		word   string
-		weight float64
-	}
-	gathered := make(map[string]float64)
-	for _, i := range order[:min(len(order), feedbackTexts)] {
-		for _, w := range all[i].Words {
-			if len(w) > 2 && !commonWords[w] {
-				f := frequency[w]
-				gathered[w] += all[i].Features[FeatureWindow] / float64(len(all[i].Words)) * math.Log(1+(float64(len(all))-f+0.5)/(f+0.5))
-			}
-		}
-	}
-	words := make([]weighted, 0, len(gathered))
-	for w, v := range gathered {
-		words = append(words, weighted{w, v})
-	}
-	slices.SortFunc(words, func(a, b weighted) int {
-		return cmp.Or(cmp.Compare(b.weight, a.weight), strings.Compare(a.word, b.word))
-	})
-	words = words[:min(len(words), feedbackWords)]
-	total := 0.0
-	share := make(map[string]float64, len(words))
-	for _, w := range words {
-		total += w.weight
-	}
-	for _, w := range words {
-		share[w.word] = w.weight / max(total, 1e-9)
-	}
-	for i := range all {
-		counted := make(map[string]bool)
-		for _, w := range all[i].Words {
-			if v := share[w]; v > 0 && !counted[w] {
-				counted[w] = true
-				all[i].Features[FeatureFeedback] += v
-			}
-		}
-	}
-}
-
 // window returns the BM25 score of a text with its neighbors, and its coverage.
 func (r *Ranker) window(c *Candidate) (score, coverage float64) {
 	beside := make([]Neighbor, 0, 4)
@@ -292,4 +245,16 @@ func (r *Ranker) window(c *Candidate) (score, coverage float64) {
 func (r *Ranker) plainScore(c Counts) float64 {
 	score, _ := r.sum(1, c, nil)
 	return score
+}
+
+// addSessions adds the feature of the session of each text: the best text of a session says
+// what the others are about.
+func addSessions(all []Candidate) {
+	best := make(map[int64]float64)
+	for i := range all {
+		best[all[i].Session] = max(best[all[i].Session], all[i].Features[FeatureWindow])
+	}
+	for i := range all {
+		all[i].Features[FeatureSession] = best[all[i].Session]
+	}
 }

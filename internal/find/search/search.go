@@ -110,8 +110,10 @@ type Hit struct {
 	// Score is comparable within one answer. Coverage is the share of the query that the
 	// hit matches, from 0 to 1, weighted by the rarity of the words.
 	Score, Coverage float64
-	// Features are the parts of the score, if the query is a question.
+	// Features are the features of an answer to a question, and Parts what each adds to the
+	// score, by name.
 	Features Features
+	Parts    map[string]float64
 	// Snippet is an excerpt of the text with secrets masked. Matches are the byte ranges of
 	// the matches in it.
 	Snippet string

@@ -1,8 +1,11 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
+	"maps"
+	"slices"
 	"strings"
 	"time"
 
@@ -19,6 +22,7 @@ type findCommands struct{ *program }
 func (p findCommands) searchCommand() *cobra.Command {
 	var q wire.SearchQuery
 	var contextItems int
+	var explain bool
 	count := bound(20)
 	cmd := &cobra.Command{
 		Use:     "search QUERY…",
@@ -29,6 +33,8 @@ which are marked. Of copies in forks and mirrors, one is shown.
 
 A query is a list of words. At least one must match, and more matches rank
 higher. Words match in other forms too, as do parts of identifiers and paths.
+A question in plain words also finds messages with similar words, and the
+messages next to them; --explain shows why.
   "a phrase"    these words in this order     prefix*    words with this prefix
   AND OR NOT    in capitals, and ( ); -word is NOT word, after a --
   role:user tool:bash agent:main key:… source:codex path:src/wal
@@ -53,6 +59,7 @@ does.`,
 	flags.StringVar(&q.In, "in", "", "`part` to search: talk, tools or all")
 	flags.IntVarP(&contextItems, "context", "C", 4, "show `N` messages before and after each hit (default 1; with --json, 4)")
 	flags.VarP(&count, "number", "n", "show at most `N` hits, up to 100")
+	flags.BoolVar(&explain, "explain", false, "show what the score of each hit is made of")
 	flags.StringVar(&q.Cursor, "cursor", "", "`cursor` of the next page")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if contextItems < 0 || contextItems > 15 {
@@ -65,13 +72,13 @@ does.`,
 			contextItems = 1
 		}
 		q.Query, q.Limit, q.Before, q.After = strings.Join(args, " "), int(count), &contextItems, &contextItems
-		return p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error { return p.search(ctx, c, q) })(cmd, args)
+		return p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error { return p.search(ctx, c, q, explain) })(cmd, args)
 	}
 	return cmd
 }
 
 // search searches messages. It waits while the index is being built.
-func (p findCommands) search(ctx context.Context, c *client.Client, q wire.SearchQuery) error {
+func (p findCommands) search(ctx context.Context, c *client.Client, q wire.SearchQuery, explain bool) error {
 	q.Key = keyOf(q.Key)
 	found, err := c.Search(ctx, q)
 	if err == nil && found.Index != nil && found.Index.Building && !found.Index.Rebuilding {
@@ -85,7 +92,7 @@ func (p findCommands) search(ctx context.Context, c *client.Client, q wire.Searc
 	if found.Unread > 0 {
 		p.notef("firn: %s could not be read and searched\nhint: run firn ls, then firn verify\n", prose.Plural(found.Unread, "place"))
 	}
-	text := func() string { return p.foundText(found) }
+	text := func() string { return p.foundText(found, explain) }
 	if len(found.Items) == 0 {
 		text = func() string { return "no matches" + p.whyNothing(ctx, c) }
 	}
@@ -135,10 +142,13 @@ func (p findCommands) awaitIndex(ctx context.Context, c *client.Client) (wire.In
 }
 
 // foundText formats search results.
-func (p findCommands) foundText(f wire.Found) string {
+func (p findCommands) foundText(f wire.Found, explain bool) string {
 	var lines []string
 	for _, h := range f.Items {
 		lines = append(lines, p.hitHead(h))
+		if explain {
+			lines = append(lines, "  "+scoreText(h))
+		}
 		for _, item := range h.Window {
 			lines = append(lines, itemLines(item)...)
 		}
@@ -166,6 +176,24 @@ func (p findCommands) hitHead(h wire.Hit) string {
 		parts = append(parts, prose.Count(n, "copy", "copies"))
 	}
 	return strings.Join(parts, " · ")
+}
+
+// scoreText describes the score of a hit, with its greatest parts first.
+func scoreText(h wire.Hit) string {
+	names := slices.SortedFunc(maps.Keys(h.Parts), func(a, b string) int {
+		return cmp.Or(cmp.Compare(h.Parts[b], h.Parts[a]), strings.Compare(a, b))
+	})
+	var parts []string
+	for _, name := range names {
+		if text := fmt.Sprintf("%.1f", h.Parts[name]); text != "0.0" {
+			parts = append(parts, name+" "+text)
+		}
+	}
+	text := fmt.Sprintf("score %.1f, %.0f %% of the query", h.Score, 100*h.Coverage)
+	if len(parts) > 0 {
+		text += ": " + strings.Join(parts, ", ")
+	}
+	return text
 }
 
 // itemLines formats an item of a hit's context: the hit with its full snippet, others on
