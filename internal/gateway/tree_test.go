@@ -130,7 +130,7 @@ func TestTreeOfAFileAtFault(t *testing.T) {
 			`{"type":"message","id":"user-1","parentId":"lost-1","timestamp":"2026-03-01T12:00:00.000Z","message":{"role":"user","content":"again","timestamp":1}}`+"\n")
 	tree := got(r.Tree(r.ctx, id, 0, ""))(t)
 	same(t, "the tree", drawn(tree.Nodes), "3 user-1<lost-1 path\n2 lost-1<user-1 path\n1 user-1< path")
-	if !strings.Contains(tree.Nodes[0].Fault, "has the same id") || !strings.Contains(tree.Nodes[1].Fault, "its parent nowhere does not stand") || tree.Nodes[2].Fault != "" {
+	if !strings.Contains(tree.Nodes[0].Fault, "has the same id") || !strings.Contains(tree.Nodes[1].Fault, "its parent nowhere does not precede") || tree.Nodes[2].Fault != "" {
 		t.Errorf("the faults are %q, %q, %q", tree.Nodes[0].Fault, tree.Nodes[1].Fault, tree.Nodes[2].Fault)
 	}
 	if len(tree.Damage) != 1 || !tree.Damage[0].Lost || tree.Damage[0].After != 2 {

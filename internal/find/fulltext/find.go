@@ -125,14 +125,15 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 			}
 		}
 	}
-	question := s == talk && len(f.terms) > 0 && f.query.Want.IsQuestion()
+	most, question := mostRanked, s == talk && len(f.terms) > 0 && f.query.Want.IsQuestion()
 	if question {
+		most = mostAnswers
 		if pool, err = f.withRelated(ctx, ranker, pool, filters); err != nil {
 			return nil, err
 		}
 	}
 	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.hint, a.hint), cmp.Compare(a.id, b.id)) })
-	pool = pool[:min(len(pool), mostRanked)]
+	pool = pool[:min(len(pool), most)]
 	if pool, err = f.load(ctx, pool); err != nil {
 		return nil, err
 	}

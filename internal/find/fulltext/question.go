@@ -9,9 +9,12 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// mostAround is the number of rows whose neighbors are read to rank the answers to a
-// question.
-const mostAround = 100
+// The numbers of rows that are ranked as answers to a question, and of those whose neighbors
+// are read.
+const (
+	mostAnswers = 300
+	mostAround  = 60
+)
 
 // mostRelated is the number of rows found for a word that is similar to one of the question.
 const mostRelated = 100

@@ -28,7 +28,7 @@ type Table struct {
 	vectors string
 	size    int
 	// signs are the signs of the first components of each vector.
-	signs func() [][2]uint64
+	signs func() []signs
 }
 
 // Word is the number of a word in a table.
@@ -130,16 +130,35 @@ type Similar struct {
 	Similarity float64
 }
 
-// maxDiffering is the number of different signs beyond which two words are not similar.
-const maxDiffering = 36
+// The numbers of different signs beyond which two words are not similar by 0.5, and not at
+// all.
+const (
+	maxDiffering = 36
+	allDiffering = 46
+)
+
+// signs are the signs of a vector. Comparing them is cheap.
+type signs [2]uint64
+
+func (s signs) differing(o signs) int {
+	return bits.OnesCount64(s[0]^o[0]) + bits.OnesCount64(s[1]^o[1])
+}
+
+// Rough is Similarity, but 0 for most words that are hardly similar. It is faster.
+func (t *Table) Rough(a, b Word) float64 {
+	if all := t.signs(); all[a].differing(all[b]) > allDiffering {
+		return 0
+	}
+	return t.Similarity(a, b)
+}
 
 // Near returns the words that are most similar to a word, most similar first.
 func (t *Table) Near(w Word, most int, least float64) []Similar {
-	signs := t.signs()
-	own := signs[w]
+	all := t.signs()
+	own := all[w]
 	var near []Similar
-	for i, s := range signs {
-		if bits.OnesCount64(s[0]^own[0])+bits.OnesCount64(s[1]^own[1]) > maxDiffering || Word(i) == w {
+	for i, s := range all {
+		if s.differing(own) > maxDiffering || Word(i) == w {
 			continue
 		}
 		if v := t.Similarity(w, Word(i)); v >= least {
@@ -158,8 +177,8 @@ func (t *Table) Near(w Word, most int, least float64) []Similar {
 	return near[:min(len(near), most)]
 }
 
-func (t *Table) makeSigns() [][2]uint64 {
-	all := make([][2]uint64, t.Len())
+func (t *Table) makeSigns() []signs {
+	all := make([]signs, t.Len())
 	for w := range all {
 		for i, c := range []byte(t.vector(Word(w))) {
 			if int8(c) > 0 {

@@ -85,7 +85,7 @@ func (s *similarWords) of(word string) similarWord {
 		case len(t.Parts) == 1 && t.Parts[0] == word:
 			v = 1
 		case one.ok && s.known[i]:
-			v = max(0, (s.table.Similarity(s.words[i], one.word)-leastSimilar)/(1-leastSimilar))
+			v = max(0, (s.table.Rough(s.words[i], one.word)-leastSimilar)/(1-leastSimilar))
 		}
 		if v > 0 {
 			if one.similar == nil {

@@ -604,6 +604,7 @@ export interface Hit {
   marks?: string[];
   matches?: number[][];
   n: number;
+  parts?: Record<string, number>;
   role: string;
   score: number;
   session: string;
