@@ -212,7 +212,7 @@ func TestLateAnswer(t *testing.T) {
 	d := delegate(t, twoAgents)
 	id := d.newSession(wire.NewSession{Key: "agent:main:main"})
 	got := d.turn(id, `call sessions_spawn {"task":"count slowly","agent":"coder","timeout_seconds":0}`)
-	if !strings.Contains(got, "accepted: ") || !strings.Contains(got, "will come as a message here") {
+	if !strings.Contains(got, "accepted: ") || !strings.Contains(got, "will arrive here as a message") {
 		t.Fatalf("it says %q", got)
 	}
 	<-d.began
