@@ -53,7 +53,7 @@ func (l *lane) changeable() (all []*ticket) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	for _, t := range l.queue {
-		if t.state().inQueue() && !t.joinedAt().IsZero() {
+		if t.state().inQueue() {
 			all = append(all, t)
 		}
 	}

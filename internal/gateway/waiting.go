@@ -19,7 +19,7 @@ func (g *lanes) waitingIn(id firn.ID) []wire.Waiting {
 	defer l.mu.Unlock()
 	var all []wire.Waiting
 	for _, t := range l.queue {
-		if t.state().inQueue() && !t.joinedAt().IsZero() {
+		if t.state().inQueue() {
 			all = append(all, wire.Waiting{ID: t.ID, Text: firn.CutText(t.Text, longestWaiting), Sender: t.Sender})
 		}
 	}

@@ -72,11 +72,11 @@ func (st *keyTables) keysOf(agent string) (map[string]firn.ID, error) {
 // claimants returns the infos of transcripts. It reads only those that changed since they
 // were added to the catalogue.
 func (st *keyTables) claimants(found []transcript) ([]store.Info, error) {
-	archived, err := st.inspect.archived()
-	if err != nil {
-		return nil, err
-	}
 	known := st.knownRows()
+	archived, err := st.inspect.archived()
+	if err != nil { // keys do not depend on it, only what the catalogue says
+		known = func(store.Status) (store.Info, bool) { return store.Info{}, false }
+	}
 	infos := make([]store.Info, len(found))
 	inParallel(st.lifetime, len(found), func() func(i int) {
 		in := st.inspect.inspector()

@@ -29,8 +29,7 @@ func (d *Damage) Error() string {
 func (d *Damage) Unwrap() error { return firn.ErrCorrupt }
 
 // withoutLeader returns the error for records that a replica lacks while no leader responds.
-// If it has later ones, they are lost there. Otherwise it may only lag, and the error is
-// retryable.
+// If it may only lag, the error is retryable.
 func (st *connection) withoutLeader(id firn.ID, at store.Pos, fault, away error) error {
 	if errors.Is(fault, errBehind) {
 		return &Unavailable{Cause: fmt.Errorf("a replica does not have record %d of session %s (%w), and no leader responds: %w", at, id, fault, away)}

@@ -34,7 +34,6 @@ func TestLostServers(t *testing.T) {
 	c := newCluster(t, t.TempDir())
 	t.Cleanup(c.stop)
 	t.Run("Damage", func(t *testing.T) { clusterDamage(t, c) })
-	t.Run("Lag", func(t *testing.T) { clusterLag(t, c) })
 	t.Run("NoQuorum", func(t *testing.T) { clusterNoQuorum(t, c) })
 }
 

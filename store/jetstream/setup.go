@@ -176,7 +176,7 @@ func (st *connection) checkServers(ctx context.Context, client *http.Client) err
 		return last
 	}
 	for _, address := range away {
-		st.opts.Report(fmt.Sprintf("the server at %s does not respond: whether it syncs acknowledged data is checked when it does", address))
+		st.opts.Report(fmt.Sprintf("the server at %s does not respond; its sync setting will be checked when it is back", address))
 		st.engine.watch.work.Go(func() { st.checkReturned(st.engine.watch.life, client, address) })
 	}
 	return nil
@@ -185,14 +185,13 @@ func (st *connection) checkServers(ctx context.Context, client *http.Client) err
 // checkReturned checks a server once it responds.
 func (st *connection) checkReturned(ctx context.Context, client *http.Client, address string) {
 	for sleepContext(ctx, checkAgainAfter) == nil {
-		err := checkSync(ctx, client, address)
-		if errors.Is(err, firn.ErrUnavailable) {
-			continue
-		}
-		if err != nil {
+		switch err := checkSync(ctx, client, address); {
+		case err == nil:
+			return
+		case errors.Is(err, firn.ErrUnsupported):
 			st.opts.Report(err.Error())
+			return
 		}
-		return
 	}
 }
 
@@ -243,7 +242,7 @@ func monitor(ctx context.Context, client *http.Client, address, path string, rep
 	}
 	defer resp.Body.Close()
 	if err := json.NewDecoder(resp.Body).Decode(reported); err != nil {
-		return fmt.Errorf("ask the monitoring %s: %w", address, err)
+		return fmt.Errorf("ask the monitoring %s: %w", address, &Unavailable{Cause: err})
 	}
 	return nil
 }

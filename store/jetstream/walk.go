@@ -36,8 +36,9 @@ type walk struct {
 // errWrongSum means that lines do not match their checksum.
 var errWrongSum = errors.New("the lines are not those that were written")
 
-// errBehind means that a replica lacks the latest messages: it lags or is damaged.
-var errBehind = errors.New("messages are missing at its end")
+// errBehind means that a replica lacks the messages that were asked for, and returned no later
+// ones: it lags or is damaged.
+var errBehind = errors.New("messages are missing there")
 
 // slowMessages is the number of messages that are read one by one before batches are used
 // again.

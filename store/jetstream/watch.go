@@ -104,10 +104,10 @@ func (e *engine) suspect(stream string, seq uint64) {
 // others have: the one that a publish expects as its predecessor, or its last ones.
 func (e *engine) stalled(stream string, last uint64) {
 	e.inBackground(stream, func(ctx context.Context) {
+		e.compareEnds(ctx, stream)
 		if last > 0 {
 			e.investigate(ctx, stream, last)
 		}
-		e.compareEnds(ctx, stream)
 	})
 }
 

@@ -20,9 +20,7 @@ func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*foun
 		return nil, nil, err
 	}
 	g := &rowGatherer{f: f, space: s, base: slices.Clone(filters), pool: make(map[int64]*found), lists: lists, frequency: frequency}
-	for _, id := range f.query.Except {
-		g.no = append(g.no, facetExpr([]string{"s" + strconv.FormatInt(sessionKey(id), 36)}))
-	}
+	g.no = f.excepted()
 	should, must, not := f.query.Want.Split()
 	if key := f.keyOf(must, lists); key >= 0 {
 		err = g.withTerm(ctx, key)
@@ -35,6 +33,14 @@ func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*foun
 		err = g.matchAll(ctx)
 	}
 	return values(g.pool), frequency, err
+}
+
+// excepted returns the expressions of the excluded sessions.
+func (f *finder) excepted() (no []string) {
+	for _, id := range f.query.Except {
+		no = append(no, facetExpr([]string{"s" + strconv.FormatInt(sessionKey(id), 36)}))
+	}
+	return no
 }
 
 // keyOf returns the index of a required term that few rows have, or -1.

@@ -29,7 +29,7 @@ func (f *finder) withRelated(ctx context.Context, ranker *search.Ranker, pool []
 		byID[c.id] = c
 	}
 	for _, related := range ranker.Related() {
-		expr := join(append(slices.Clone(filters), quoteTerm("t", false, related.Word)), "AND")
+		expr := without(join(append(slices.Clone(filters), quoteTerm("t", false, related.Word)), "AND"), f.excepted())
 		ids, err := f.match(ctx, talk, expr, mostRelated)
 		if err != nil {
 			return nil, err

@@ -1,4 +1,4 @@
-// Package meaning tells how similar the meanings of English words are. It has a table of
+// Package meaning computes how similar the meanings of English words are. It has a table of
 // word vectors, made by proving/wordtable from published GloVe vectors. Words are
 // stems, as package search produces them.
 package meaning

@@ -49,7 +49,9 @@ func (v *View) Course(ctx context.Context, id firn.ID, head string) (wire.Course
 	defer done()
 	end := s.Tree.Head()
 	if last != "" {
-		end = s.Tree.Find(last)
+		if end = s.Tree.Find(last); end < 0 {
+			return out, NoEntry(id, string(last), "it is not in the part that was read")
+		}
 	}
 	turns := s.turns(now.fixed, end)
 	out.Turns, out.Partial = len(turns), s.from > store.Start

@@ -87,7 +87,7 @@ func readOutcome(block *wire.Block, text string) string {
 				Seconds float64 `json:"duration_seconds"`
 			} `json:"metadata"`
 		}
-		if json.Unmarshal([]byte(text), &old) == nil {
+		if json.Unmarshal([]byte(text), &old) == nil && old.Metadata.Exit != nil {
 			block.Exit, block.Ms = old.Metadata.Exit, millis(old.Metadata.Seconds)
 			return old.Output
 		}
@@ -103,7 +103,7 @@ func readOutcome(block *wire.Block, text string) string {
 	first, _, _ := strings.Cut(text, "\n")
 	last := text[strings.LastIndexByte(strings.TrimRight(text, "\n"), '\n')+1:]
 	switch {
-	case strings.HasPrefix(first, "Exit code "):
+	case strings.HasPrefix(first, "Exit code ") && exitCode(first) != nil:
 		block.Exit = exitCode(first)
 		_, text, _ = strings.Cut(text, "\n")
 	case strings.HasPrefix(last, "[exit code ") || strings.HasPrefix(last, "Command exited with code "):

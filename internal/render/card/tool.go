@@ -110,7 +110,8 @@ func displayOf(name string, raw json.RawMessage) (display, bool) {
 	case wire.ToolShell:
 		return a.shell()
 	case wire.ToolSearch:
-		return a.search(file), true
+		d := a.search(file)
+		return d, d.preview != ""
 	case wire.ToolTodo:
 		return todosOf(append(a.Todos, a.Plan...))
 	case wire.ToolAgent:

@@ -52,7 +52,12 @@ func Hidden(r rune) bool {
 }
 
 // escapes matches terminal control sequences: colors, cursor movement, titles and links.
-var escapes = regexp.MustCompile("\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[PX^_][^\x1b]*(?:\x1b\\\\)?|[ -/]*[0-~])")
+var escapes = regexp.MustCompile(escape)
+
+// firstEscape is a control sequence at the start of a text.
+var firstEscape = regexp.MustCompile("^(?:" + escape + ")")
+
+const escape = "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[PX^_][^\x1b]*(?:\x1b\\\\)?|[ -/]*[0-~])"
 
 // Printed returns the output of a program as a terminal would show it: without control
 // sequences and overwritten text.

@@ -73,8 +73,8 @@ func (s *screen) control(text string) string {
 		s.out.WriteByte('\n')
 		return text[1:]
 	}
-	at := escapes.FindStringIndex(text)
-	if at == nil || at[0] != 0 {
+	at := firstEscape.FindStringIndex(text)
+	if at == nil {
 		return text[1:] // an incomplete sequence
 	}
 	if seq := text[:at[1]]; strings.HasPrefix(seq, "\x1b[") && seq[len(seq)-1] == 'm' {

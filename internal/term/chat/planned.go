@@ -10,7 +10,7 @@ import (
 	"firn.dev/wire"
 )
 
-// planned is the session of a chat in which no messages yet. It does not exist: the
+// planned is the session of a chat without messages. It does not exist: the
 // first message creates it, so that a chat that ends before leaves nothing.
 type planned struct {
 	// session is what is known of it: agent, key, model and settings, but no ID.
@@ -117,7 +117,7 @@ var onMessages = []string{
 	"agents", "compact", "compactions", "copy", "export", "fork", "handoff", "history", "label", "pin", "retry", "rewind", "tree", "uncompact", "window",
 }
 
-// runIn runs a command in a chat. Commands on messages fail if no messages yet.
+// runIn runs a command in a chat. Commands on messages fail if there are no messages yet.
 func (cmd command) runIn(ctx context.Context, c *chat, rest string) error {
 	if c.planned != nil && (slices.Contains(onMessages, cmd.name) || cmd.name == "delete" && rest == "") {
 		return errNoMessage

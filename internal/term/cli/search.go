@@ -189,7 +189,7 @@ func scoreText(h wire.Hit) string {
 			parts = append(parts, name+" "+text)
 		}
 	}
-	text := fmt.Sprintf("score %.1f, %.0f %% of the query", h.Score, 100*h.Coverage)
+	text := fmt.Sprintf("score %.1f, %.0f%% of the query", h.Score, 100*h.Coverage)
 	if len(parts) > 0 {
 		text += ": " + strings.Join(parts, ", ")
 	}

@@ -28,7 +28,7 @@ export class Finding {
       do {
         const found: Found = await get("/v1/search", { q: words, session: this.session, in: "all", before: 0, after: 0, limit: 100, cursor });
         if (mine !== this.asked) return;
-        hits.push(...(found.items ?? []));
+        hits.push(...(found.items ?? []).filter((h) => h.session === this.session));
         cursor = found.cursor;
       } while (cursor && hits.length < most);
       this.hits.value = hits.sort((a, b) => a.at - b.at);
