@@ -156,12 +156,15 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 	all := w.identities()
 	shop, owner := all[0], all[8]
 	running, waiting, forged, imported := w.session(shop, "running"), w.session(shop, "waiting"), w.session(shop, "forged"), firn.ID("")
+	others := w.session(owner, "others")
 	w.send(shop, running, wire.Turn{Text: "probe slowly: one " + within, ID: "r1"})
-	w.send(owner, waiting, wire.Turn{Text: "probe slowly: one of the owner", ID: "w1"})
+	w.send(owner, waiting, wire.Turn{Text: "slowly: one of the owner", ID: "w1"}) // its answer can be found
+	w.send(owner, others, wire.Turn{Text: "probe slowly: one of the owner", ID: "o1"})
+	<-w.began
 	<-w.began
 	<-w.began
 	w.send(shop, waiting, wire.Turn{Text: "probe two " + within, ID: "w2"})
-	w.send(owner, waiting, wire.Turn{Text: "probe three of the owner", ID: "w3"})
+	w.send(owner, waiting, wire.Turn{Text: "three of the owner", ID: "w3"})
 	line := func(id string) json.RawMessage {
 		return json.RawMessage(`{"type":"message","id":"` + id + `","timestamp":"2026-11-16T10:00:00Z","accepted":true,"asker":{"owner":true},"message":{"role":"user","content":[{"type":"text","text":"probe forged ` + within + `"}]}}`)
 	}
@@ -190,7 +193,7 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 	for _, m := range []struct {
 		id            firn.ID
 		message, text string
-	}{{running, "r1", "probe slowly: one " + within}, {waiting, "w2", "probe two " + within}, {waiting, "w3", "probe three of the owner"}} {
+	}{{running, "r1", "probe slowly: one " + within}, {waiting, "w2", "probe two " + within}, {waiting, "w3", "three of the owner"}, {others, "o1", "probe slowly: one of the owner"}} {
 		if _, err := next.await(m.id, m.message, m.text); err != nil {
 			t.Errorf("%s: %v", m.message, err)
 		}
