@@ -41,3 +41,13 @@ func TestTerminalShowsTheText(t *testing.T) {
 		}
 	})
 }
+
+// TestTerminalIsLinear renders incomplete control sequences. Searching for the end of each in
+// the rest of the text would take minutes.
+func TestTerminalIsLinear(t *testing.T) {
+	for _, one := range []string{"\x1b\x01", "\x1b[\x01"} {
+		if got := richtext.Terminal(strings.Repeat(one, 200_000) + "end"); !strings.HasSuffix(got, "end</pre>") {
+			t.Errorf("%q: the text after it is lost: %.80q", one, got[max(0, len(got)-80):])
+		}
+	}
+}
