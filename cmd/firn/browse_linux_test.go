@@ -69,13 +69,11 @@ func TestBrowse(t *testing.T) {
 				}
 				w := openBrowser(t, home, width, 24, "s1000000")
 				w.visible("ice   │ 1,000")
-				if width > 40 {
-					w.visible("2 sessions")
-				}
-				w.press("\t/Snow\r\r")
-				if width > 40 {
-					w.visible("1 session with")
-				}
+				w.press("\t")
+				w.visible("2 sessions")
+				w.press("/Snow\r")
+				w.visible("1 session with")
+				w.press("\r")
 				w.visible("▌ ice   │ 1,000")
 				goldenScreen(t, fmt.Sprintf("browse-log-%d", width), w)
 				w.press("2")
@@ -83,7 +81,7 @@ func TestBrowse(t *testing.T) {
 				w.press("1h")
 				w.visible("❯ ")
 				w.press("/First\r")
-				w.visible(`with "First"`)
+				w.visible(`1 session with "First"`)
 				w.press("\r")
 				w.visible("could not be read")
 				w.visible("Last words")
