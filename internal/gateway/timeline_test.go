@@ -77,7 +77,7 @@ func TestTimeline(t *testing.T) {
 		same(t, "the branch that was left", encoded(got(r.Course(r.ctx, id, "x6"))(t)), encoded(known))
 		_, err := r.Course(r.ctx, id, "nothing")
 		isKind(t, "no entry", err, wire.NotFound)
-		_, err = r.Course(r.ctx, "nobody", "")
+		_, err = r.Course(r.ctx, "missing", "")
 		isKind(t, "no session", err, wire.NotFound)
 		empty := r.start(firn.Header{})
 		if c := got(r.Course(r.ctx, empty, ""))(t); c.Turns != 0 || c.Episodes == nil || len(c.Episodes) != 0 {

@@ -77,8 +77,8 @@ func clusterGuards(t *testing.T, c *cluster) {
 	}
 }
 
-// clusterReturned opens a store while one server does not respond, and is told when it is back
-// and does not sync.
+// clusterReturned opens a store while one server does not respond. The store must report it when
+// it is back and does not sync.
 func clusterReturned(t *testing.T, c *cluster) {
 	var asked atomic.Int32
 	monitor := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {

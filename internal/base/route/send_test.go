@@ -40,7 +40,7 @@ func TestAllowed(t *testing.T) {
 		{"switched on", policy, route.AlwaysSend, route.Outlet{Key: parse(t, "agent:a:cron:x")}, true, "switched on"},
 		{"switched off", policy, route.NeverSend, route.Outlet{Key: parse(t, "agent:a:main")}, false, "switched off"},
 		{"inherited", policy, "inherit", route.Outlet{Key: parse(t, "agent:a:cron:x")}, false, "rule 3 denies"},
-		{"a setting nobody knows", policy, "maybe", route.Outlet{Key: parse(t, "agent:a:main")}, false, "unknown send policy"},
+		{"an unknown policy", policy, "maybe", route.Outlet{Key: parse(t, "agent:a:main")}, false, "unknown send policy"},
 		{"shut", shut, "", route.Outlet{Key: parse(t, "agent:a:x:group:1")}, false, "default"},
 		{"shut but for people", shut, "", route.Outlet{Key: parse(t, "agent:a:x:direct:1")}, true, "rule 1 allows"},
 		{"an effect nobody knows", route.SendPolicy{Rules: []route.SendRule{{Effect: "hm"}}}, "", route.Outlet{}, false, "rule 1 denies"},

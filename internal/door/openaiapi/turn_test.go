@@ -59,7 +59,7 @@ func TestGaps(t *testing.T) {
 	received := &ear{}
 	(&turn{to: received, next: true}).handle(report(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
 	if received.String() != "" {
-		t.Errorf("what is not for the user was told: %q", received)
+		t.Errorf("content that is not for the user was sent: %q", received)
 	}
 }
 

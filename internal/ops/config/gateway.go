@@ -77,7 +77,7 @@ type Maintenance struct {
 // Memory configures the notes of agents.
 type Memory struct {
 	Enabled bool   `key:"enabled" default:"true" doc:"Whether agents can save and recall notes."`
-	Dir     string `key:"dir" is:"path" default:"<home>/agents" doc:"The directory of notes. It has a directory per agent, <agent>/workspace, and one per person who writes to the agent, <agent>/users."`
+	Dir     string `key:"dir" is:"path" default:"<home>/agents" doc:"The directory of notes. Each agent has the directory <agent>/workspace, and <agent>/users with a directory per user."`
 	Shared  bool   `key:"shared" default:"false" doc:"Whether people on channels also see notes from the agent's own conversations. Otherwise they see only notes from theirs."`
 	Index   bool   `key:"index" default:"true" doc:"Whether MEMORY.md is sent to the model in every turn, up to 200 lines and 25,000 bytes."`
 	Recall  Recall `key:"recall" doc:"Which relevant notes and earlier messages are shown to the model."`

@@ -98,7 +98,7 @@ subagent_idle = "1h"
 	}
 	system, received := s.last()
 	if !strings.Contains(system, "You are long-winded.") || len(only(received)) != 3 {
-		t.Errorf("it was told %q, and sent %q", system, received)
+		t.Errorf("the system prompt is %q, the messages are %q", system, received)
 	}
 	run, err := d.RunJob(t.Context(), "report")
 	if err != nil || run.Key != "agent:main:cron:report" {

@@ -73,7 +73,7 @@ func (w *withheld) holds(may []planted, from int) {
 		for _, p := range everyWord {
 			switch has := strings.Contains(fresh, p.canary); {
 			case theirs && has && !slices.Contains(may, p):
-				w.t.Errorf("for %q it is told the word behind %s", open, p.find)
+				w.t.Errorf("the request for %q contains the word behind %s", open, p.find)
 			case theirs && has:
 				bounded++
 			case has:
@@ -82,7 +82,7 @@ func (w *withheld) holds(may []planted, from int) {
 		}
 	}
 	if bounded == 0 || free == 0 {
-		w.t.Errorf("the words were told %d and %d times", bounded, free)
+		w.t.Errorf("the words were sent %d and %d times", bounded, free)
 	}
 }
 
