@@ -113,7 +113,8 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 		return nil, err
 	}
 	pool, frequency, err := f.gather(ctx, s, filters)
-	if err != nil || len(pool) == 0 {
+	most, question := mostRanked, s == talk && len(f.terms) > 0 && f.query.Want.IsQuestion()
+	if err != nil || len(pool) == 0 && !question {
 		return nil, err
 	}
 	docs, words := f.calendar.since(f.high)
@@ -125,7 +126,6 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 			}
 		}
 	}
-	most, question := mostRanked, s == talk && len(f.terms) > 0 && f.query.Want.IsQuestion()
 	if question {
 		most = mostAnswers
 		if pool, err = f.withRelated(ctx, ranker, pool, filters); err != nil {
