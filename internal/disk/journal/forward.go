@@ -30,7 +30,7 @@ func (f *forward) next() (Line, error) {
 		return f.skip(f.clear)
 	}
 	if end, ok := f.long.end(f.offset); ok {
-		return f.gap(firn.GapTooLong, end-1)
+		return f.gap(firn.GapTooLong, end), nil
 	}
 	scanned := 0
 	for {

@@ -49,11 +49,7 @@ func (f *forward) tooLong(rest []byte) (Line, error) {
 		return Line{}, errTooLong(f.offset)
 	}
 	if rest[0] == 0 {
-		end, err := runOfZeros(f.file, f.offset)
-		if err != nil {
-			return Line{}, err
-		}
-		return f.gap(firn.GapNUL, end)
+		return f.zeros()
 	}
 	return f.skip(f.offset + int64(len(rest)))
 }
@@ -63,35 +59,55 @@ func (f *forward) skip(from int64) (Line, error) {
 	if i := bytes.IndexByte(f.buf[f.start:], '\n'); i >= 0 {
 		from = f.offset + int64(i)
 	}
-	end, err := findByte(f.file, from, math.MaxInt64, '\n')
+	for {
+		end, err := findByte(f.file, from, math.MaxInt64, '\n')
+		if err != nil {
+			return Line{}, err
+		}
+		next, finished, err := byteAt(f.file, end)
+		switch {
+		case err != nil:
+			return Line{}, err
+		case !finished:
+			line := f.gap(firn.GapTooLong, end)
+			line.Unfinished = true
+			return line, nil
+		case next == '\n':
+			f.long.add(f.offset, end+1)
+			return f.gap(firn.GapTooLong, end+1), nil
+		}
+		from = end // the file has grown since
+	}
+}
+
+// zeros returns the zero bytes at the current offset as a gap, including a newline after
+// them.
+func (f *forward) zeros() (Line, error) {
+	end, err := runOfZeros(f.file, f.offset)
 	if err != nil {
 		return Line{}, err
 	}
-	start := f.offset
-	line, err := f.gap(firn.GapTooLong, end)
-	if err == nil && !line.Unfinished {
-		f.long.add(start, f.offset)
-	}
-	return line, err
-}
-
-// gap returns the bytes between the current offset and end as a gap, including a newline at
-// its end, and continues after it.
-func (f *forward) gap(kind firn.GapKind, end int64) (Line, error) {
-	var next [1]byte
-	n, err := f.file.ReadAt(next[:], end)
-	if err != nil && err != io.EOF {
+	next, finished, err := byteAt(f.file, end)
+	if err != nil {
 		return Line{}, err
 	}
-	line := Line{At: f.at, Start: Place(f.part, f.offset), Gap: kind, Unfinished: n == 0}
-	if n == 1 && next[0] == '\n' {
+	if next == '\n' {
 		end++
 	}
+	line := f.gap(firn.GapNUL, end)
+	line.Unfinished = !finished
+	return line, nil
+}
+
+// gap returns the bytes between the current offset and end as a gap, and continues after
+// it.
+func (f *forward) gap(kind firn.GapKind, end int64) Line {
+	line := Line{At: f.at, Start: Place(f.part, f.offset), Gap: kind}
 	f.offset, f.clear = end, 0
 	f.at = Place(f.part, f.offset)
 	line.Next = f.at
 	f.buf, f.start, f.eof = nil, 0, false // the buffer may be large
-	return line, nil
+	return line
 }
 
 // tooLong returns the line at the end of the buffer as a gap. The zero bytes at its start
@@ -206,6 +222,16 @@ func lineStart(file vfs.File, low, floor int64) (int64, error) {
 // the end of the file, or an offset from until on.
 func findByte(file vfs.File, offset, until int64, value byte) (int64, error) {
 	return scan(file, offset, until, func(b []byte) int { return bytes.IndexByte(b, value) })
+}
+
+// byteAt returns the byte at an offset. It returns false at the end of the file.
+func byteAt(file vfs.File, offset int64) (value byte, ok bool, err error) {
+	var buf [1]byte
+	n, err := file.ReadAt(buf[:], offset)
+	if err == io.EOF {
+		err = nil
+	}
+	return buf[0], n == 1, err
 }
 
 // runOfZeros returns the end of a run of zero bytes that starts at an offset.

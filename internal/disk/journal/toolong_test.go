@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"context"
 	"errors"
+	"io"
 	"fmt"
 	"os"
 	"path/filepath"
@@ -221,6 +222,58 @@ func TestFollowTooLong(t *testing.T) {
 	}
 	cancel()
 	following.Wait()
+}
+
+// growingFile is a file to which a writer appends each time a reader has found its end.
+type growingFile struct {
+	vfs.File
+	grow func()
+}
+
+func (f growingFile) ReadAt(p []byte, off int64) (int, error) {
+	n, err := f.File.ReadAt(p, off)
+	if err == io.EOF {
+		f.grow()
+	}
+	return n, err
+}
+
+// TestTooLongGrows reads a line over the limit that grows between any two reads: it is one
+// gap, which ends with its newline.
+func TestTooLongGrows(t *testing.T) {
+	t.Parallel()
+	for _, pieces := range []int{1, 2, 3, 4, 7} {
+		path := filepath.Join(t.TempDir(), "s.jsonl")
+		must(t, os.WriteFile(path, bytes.Repeat([]byte("x"), 1500), 0o600))
+		file, err := (vfs.OS{}).Open(path, vfs.Read)
+		must(t, err)
+		defer file.Close()
+		written := 0
+		growing := growingFile{file, func() {
+			piece := strings.Repeat("x", 300)
+			if written++; written > pieces {
+				return
+			} else if written == pieces {
+				piece = "\nlast\n"
+			}
+			f, err := os.OpenFile(path, os.O_APPEND|os.O_WRONLY, 0)
+			must(t, err)
+			_, err = f.WriteString(piece)
+			must(t, errors.Join(err, f.Close()))
+		}}
+		lines := forward{file: growing, limit: 1000}
+		line, err := lines.next()
+		for must(t, err); line.Unfinished; must(t, err) {
+			lines = forward{file: growing, limit: 1000, clear: lines.offset}
+			line, err = lines.next()
+		}
+		if want := firn.Pos(1500 + 300*(pieces-1) + 1); line.Start != 0 || line.Next != want || line.Gap != firn.GapTooLong {
+			t.Errorf("%d pieces: the long line is %+v, want its end at %d", pieces, line, want)
+		}
+		if line, err = lines.next(); err != nil || string(line.Data) != "last" {
+			t.Errorf("%d pieces: the line after it is %+v, %v", pieces, line, err)
+		}
+	}
 }
 
 // TestFollowLooksOnce checks that an unfinished line over the limit is not read
