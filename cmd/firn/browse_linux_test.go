@@ -71,7 +71,7 @@ func TestBrowse(t *testing.T) {
 				w.visible("ice   │ 1,000")
 				w.press("\t")
 				w.visible("2 sessions")
-				w.press("/Snow\r")
+				w.press("/snwice\r") // letters in order
 				w.visible("1 session with")
 				w.press("\r")
 				w.visible("▌ ice   │ 1,000")

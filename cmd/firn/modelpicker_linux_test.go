@@ -63,7 +63,7 @@ func TestModelPicker(t *testing.T) {
 			w := run("model", "zz")
 			w.visible("3 of 3")
 			goldenScreen(t, fmt.Sprintf("model-%d", width), w)
-			w.press("middle\r")
+			w.press("zmdl\r") // letters in order
 			w.reads("model of all chats: lmstudio/zz-middle-32b")
 			w.ends(0)
 			w = run("chat")

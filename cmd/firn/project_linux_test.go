@@ -55,7 +55,7 @@ func TestTwoTerminals(t *testing.T) {
 	}
 }
 
-// TestResumePicker chooses a session by content, first of the project and with Tab of all.
+// TestResumePicker chooses a session by fuzzy matching and by content, first of the project and with Tab of all.
 func TestResumePicker(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
@@ -74,7 +74,9 @@ func TestResumePicker(t *testing.T) {
 	w.Await(t, "first: My boat is called Nautilus.")
 	w.press("\t")
 	w.Await(t, "2, all sessions · Tab: this project")
-	w.press("quote")
+	w.press("nautls") // letters in order of the first message
+	w.Await(t, "1, all sessions · Tab: this project")
+	w.press("\x15quote")
 	w.Await(t, "match: I have that now: “My boat is called Nautilus.”")
 	w.press("\x15oslo")
 	w.Await(t, "you: We fly to Oslo.")

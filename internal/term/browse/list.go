@@ -7,6 +7,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/match"
 	"firn.dev/wire"
 )
 
@@ -121,9 +122,33 @@ func (l *list) wants(o Options, height int) load {
 		}
 	}
 	return func(ctx context.Context) func(*model) {
-		page, err := o.Source.SessionsPage(ctx, queryOf(o.Query, filter, cursor))
+		var page wire.Page[wire.Session]
+		var err error
+		if filter != "" && cursor == "" {
+			page, err = filtered(ctx, o, filter)
+		} else {
+			page, err = o.Source.SessionsPage(ctx, queryOf(o.Query, filter, cursor))
+		}
 		return func(m *model) { m.addSessions(run, page, err) }
 	}
+}
+
+// filtered returns the first page of a filtered list: the latest sessions that match, best
+// first, and those that the source finds among the older ones.
+func filtered(ctx context.Context, o Options, filter string) (wire.Page[wire.Session], error) {
+	q := queryOf(o.Query, "", "")
+	q.Limit = match.Latest
+	latest, err := o.Source.SessionsPage(ctx, q)
+	if err != nil {
+		return latest, err
+	}
+	found := match.Sessions(latest.Items, filter)
+	if latest.Cursor == "" {
+		return wire.Page[wire.Session]{Items: found, Total: len(found)}, nil
+	}
+	page, err := o.Source.SessionsPage(ctx, queryOf(o.Query, filter, ""))
+	page.Items = match.AppendNew(found, page.Items)
+	return page, err
 }
 
 // loaded ends the loading of a page, and reports whether its rows are to be added: not after
@@ -149,7 +174,8 @@ func (m *model) addSessions(run int, page wire.Page[wire.Session], err error) {
 	if page.Cursor == l.cursor {
 		page.Cursor = ""
 	}
-	l.sessions, l.cursor, l.total = append(l.sessions, page.Items...), page.Cursor, max(page.Total, len(l.sessions)+len(page.Items))
+	l.sessions, l.cursor = match.AppendNew(l.sessions, page.Items), page.Cursor
+	l.total = max(page.Total, len(l.sessions))
 	m.arrived(first)
 }
 

@@ -3,7 +3,6 @@ package chat
 import (
 	"cmp"
 	"context"
-	"slices"
 	"strings"
 	"sync"
 
@@ -11,13 +10,11 @@ import (
 	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
+	"firn.dev/internal/term/match"
 	"firn.dev/wire"
 )
 
 const (
-	// pickable is the number of latest sessions that are matched while the user types. Older
-	// ones are found by a substring of the title or first message, and by content.
-	pickable = 1000
 	// contentHits is the number of search hits that are added to the matches.
 	contentHits = 40
 	// minContent is the length of a text for which contents are searched.
@@ -59,12 +56,12 @@ func (p *sessionPicker) find(ctx context.Context, text string, wide bool, show f
 	if err != nil {
 		return
 	}
-	found := matchSessions(all, text)
+	found := match.Sessions(all, text)
 	show(p.rows(found))
 	if len([]rune(strings.TrimSpace(text))) < minContent {
 		return
 	}
-	show(p.rows(appendNew(found, p.search(ctx, text, wide))))
+	show(p.rows(match.AppendNew(found, p.search(ctx, text, wide))))
 }
 
 // isForeign reports whether a session is of another tool and was not continued by firn.
@@ -92,7 +89,7 @@ func (p *sessionPicker) list(ctx context.Context, wide bool) ([]wire.Session, er
 		return all, nil
 	}
 	q := p.query(wide)
-	q.Limit = pickable
+	q.Limit = match.Latest
 	page, err := p.c.client.SessionsPage(ctx, q)
 	if err != nil {
 		return nil, err
@@ -172,98 +169,8 @@ func (p *sessionPicker) preview(ctx context.Context, id string) []string {
 // previewEntries is the number of entries that are searched for the last exchange.
 const previewEntries = 12
 
-// appendNew appends the sessions that are not in the list yet.
-func appendNew(list, more []wire.Session) []wire.Session {
-	seen := make(map[firn.ID]bool, len(list))
-	for _, s := range list {
-		seen[s.ID] = true
-	}
-	list = slices.Clone(list)
-	for _, s := range more {
-		if !seen[s.ID] {
-			seen[s.ID] = true
-			list = append(list, s)
-		}
-	}
-	return list
-}
-
 // isBelow reports whether a directory is root or below it.
 func isBelow(dir, root string) bool {
 	rest, ok := strings.CutPrefix(dir, strings.TrimRight(root, `/\`))
 	return ok && (rest == "" || strings.ContainsAny(rest[:1], `/\`))
-}
-
-// matchSessions returns the sessions that match all words of a text, best first; without
-// words, all of them.
-func matchSessions(all []wire.Session, text string) []wire.Session {
-	words := strings.Fields(strings.ToLower(text))
-	if len(words) == 0 {
-		return all
-	}
-	type match struct {
-		session wire.Session
-		score   int
-	}
-	var matches []match
-	for _, s := range all {
-		fields := []string{strings.ToLower(s.Title), strings.ToLower(s.Prompt), strings.ToLower(cmp.Or(s.CWD, s.Key)), string(s.ID)}
-		if score := matchFields(fields, words); score > 0 {
-			matches = append(matches, match{s, score})
-		}
-	}
-	slices.SortStableFunc(matches, func(a, b match) int { return cmp.Compare(b.score, a.score) })
-	found := make([]wire.Session, len(matches))
-	for i, m := range matches {
-		found[i] = m.session
-	}
-	return found
-}
-
-// matchFields returns how well words match fields, which are ordered by weight; zero if a
-// word matches none.
-func matchFields(fields, words []string) (total int) {
-	for _, w := range words {
-		best := 0
-		for i, f := range fields {
-			best = max(best, fuzzy(f, w)*(len(fields)-i))
-		}
-		if best == 0 {
-			return 0
-		}
-		total += best
-	}
-	return total
-}
-
-// fuzzy returns how well a word matches a text: as the start of a word, within one, or as
-// letters in order with few others between them. It returns zero if it does not match.
-func fuzzy(text, word string) int {
-	if i := strings.Index(text, word); i >= 0 {
-		if i == 0 || strings.ContainsAny(text[i-1:i], " -_/.,:;(") {
-			return 100
-		}
-		return 60
-	}
-	letters := []rune(word)
-	if len(letters) < minContent {
-		return 0
-	}
-	best := 0
-	runes := []rune(text)
-	for i, r := range runes {
-		if r != letters[0] {
-			continue
-		}
-		at, next := i+1, 1
-		for ; at < len(runes) && next < len(letters); at++ {
-			if runes[at] == letters[next] {
-				next++
-			}
-		}
-		if spare := 2 * len(letters); next == len(letters) && at-i <= spare {
-			best = max(best, 1+40*(spare-(at-i))/spare)
-		}
-	}
-	return best
 }

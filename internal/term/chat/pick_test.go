@@ -1,33 +1,10 @@
 package chat
 
 import (
-	"strings"
 	"testing"
 
 	"firn.dev/wire"
 )
-
-// TestMatchSessions ranks sessions by title, first message, directory and ID.
-func TestMatchSessions(t *testing.T) {
-	all := []wire.Session{
-		{ID: "1", Title: "Refactor the parser", CWD: "/src/shop"},
-		{ID: "2", Title: "Trip", Prompt: "we travel to Rome", CWD: "/home/me"},
-		{ID: "3", Title: "Fix the flaky test", CWD: "/src/parser"},
-		{ID: "4", Prompt: "Größe ändern", CWD: "/src/übung"},
-	}
-	for text, want := range map[string]string{
-		"": "1 2 3 4", "parser": "1 3", "PARS ref": "1", "rome": "2", "flky": "3", "rfctr": "1", "parser flaky": "3", "ändern": "4", "übung": "4",
-		"xyz": "", "zz": "", "src": "1 3 4",
-	} {
-		var ids []string
-		for _, s := range matchSessions(all, text) {
-			ids = append(ids, string(s.ID))
-		}
-		if got := strings.Join(ids, " "); got != want {
-			t.Errorf("%q finds %q, want %q", text, got, want)
-		}
-	}
-}
 
 // TestPlace shows keys and directories within a width.
 func TestPlace(t *testing.T) {

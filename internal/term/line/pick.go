@@ -3,6 +3,8 @@ package line
 import (
 	"fmt"
 	"strings"
+
+	"firn.dev/internal/base/fuzzy"
 )
 
 // Choice is a list to choose from. Rows contain no styles and are cut to the width of the
@@ -22,7 +24,7 @@ type Choice struct {
 type picker struct {
 	Choice
 	filter string
-	// shown holds the rows that match the filter, and at the selected one of them.
+	// shown holds the rows that match the filter, best first, and at the selected one of them.
 	shown []int
 	at    int
 	// search is set if a finder supplies the rows.
@@ -39,22 +41,16 @@ func newPicker(c Choice) *picker {
 	return p
 }
 
-// filterRows finds the rows that contain all words of the filter.
+// filterRows finds the rows that match the filter, best first.
 func (p *picker) filterRows() {
 	if p.search != nil {
 		return
 	}
-	words := strings.Fields(strings.ToLower(p.filter))
-	p.shown = nil
-	for i, r := range p.Rows {
-		low, ok := strings.ToLower(r), true
-		for _, w := range words {
-			ok = ok && strings.Contains(low, w)
-		}
-		if ok {
-			p.shown = append(p.shown, i)
-		}
+	all := make([]int, len(p.Rows))
+	for i := range all {
+		all[i] = i
 	}
+	p.shown = fuzzy.Rank(all, p.filter, func(i int) []fuzzy.Field { return []fuzzy.Field{{Text: p.Rows[i], Weight: 100}} })
 	p.at = 0
 }
 
