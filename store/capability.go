@@ -47,6 +47,47 @@ type Keyed interface {
 	Bind(ctx context.Context, key string, id firn.ID) error
 }
 
+// KeyLister is a Keyed store that lists its keys in pages.
+type KeyLister interface {
+	// ListKeys returns a page of the keys that point to a session, in the order of
+	// [KeyUse.Compare]. The session may have been removed since: see Lookup. It reads no
+	// session.
+	ListKeys(ctx context.Context, q KeyQuery) (KeyPage, error)
+}
+
+// KeyQuery selects a page of keys.
+type KeyQuery struct {
+	// Agent selects the keys of an agent, see [AgentOf]; empty selects all.
+	Agent string
+	// Matches selects keys; nil selects all.
+	Matches func(key string) bool
+	// After is the last key of the previous page; zero selects the first page.
+	After KeyUse
+	// Limit is the maximum number of keys.
+	Limit int
+}
+
+// KeyPage is a part of the list of keys.
+type KeyPage struct {
+	Keys []KeyUse
+	// More is set if there are more keys after the last one.
+	More bool
+	// Total is the number of selected keys on all pages.
+	Total int
+}
+
+// KeyUse is a key, its session and the time of its last use, zero if unknown.
+type KeyUse struct {
+	Key     string
+	Session firn.ID
+	Used    time.Time
+}
+
+// Compare orders by Used, newest first, then by Key.
+func (u KeyUse) Compare(other KeyUse) int {
+	return cmp.Or(other.Used.Compare(u.Used), cmp.Compare(u.Key, other.Key))
+}
+
 // Unbinder is a Keyed store that can delete keys.
 type Unbinder interface {
 	// Unbind deletes a key and everything stored under it. Unbinding an unknown key is not

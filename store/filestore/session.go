@@ -40,7 +40,6 @@ type session struct {
 
 	now, touched time.Time // time of the latest append, and of the latest one passed to touch
 
-	key atomic.Pointer[string] // see keyOf; nil while unknown
 }
 
 // Append adds entries at the end of a session; see store.Store.

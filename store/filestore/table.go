@@ -48,6 +48,7 @@ type table struct {
 
 	mu      sync.Mutex
 	doc     *document // the version read last; nil before the first read
+	order   tableOrder
 	waiting map[string]*pendingRow
 	queue   []*change
 	timer   *time.Timer // set while a flush is scheduled

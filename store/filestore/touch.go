@@ -6,12 +6,10 @@ import (
 	"time"
 
 	"firn.dev"
-	"firn.dev/internal/disk/vfs"
-	"firn.dev/store"
 )
 
 // touchEvery is the minimum interval at which appends to a session are recorded in the key
-// table, under the key that the session was created for.
+// table of its agent, under the keys that point to it.
 const touchEvery = time.Second
 
 // touches collects the sessions appended to since the tables were updated. The tables are
@@ -69,84 +67,46 @@ func (t *touches) close() {
 	t.working.Wait()
 }
 
-// use is the latest use of a key's session.
-type use struct {
-	id firn.ID
-	touched
-}
-
 // updateTables writes the collected uses to the key tables. They may be lost in a crash, so
 // errors are only reported.
 func (st *keyTables) updateTables() {
-	uses := make(map[string]map[string]use) // by agent and key
+	uses := make(map[string]map[firn.ID]touched) // by agent and session
 	for s, last := range st.touches.take() {
 		if uses[s.agent] == nil {
 			if there, err := st.exists(filepath.Join(st.sessionsDir(s.agent), tableName)); err == nil && !there {
 				continue // the agent has no table
 			}
-			uses[s.agent] = make(map[string]use)
+			uses[s.agent] = make(map[firn.ID]touched)
 		}
-		if key := st.keyOf(s); key != "" && store.AgentOf(key) == s.agent {
-			uses[s.agent][key] = use{s.id, last}
-		}
+		uses[s.agent][s.id] = last
 	}
-	for _, uses := range uses {
-		if err := st.updateTable(uses); err != nil {
+	for agent, uses := range uses {
+		t, err := st.table("agent:" + agent + ":x")
+		if err == nil {
+			err = t.recordUses(uses)
+		}
+		if err != nil {
 			st.reportLater("note that keys were used: %v", err)
 		}
 	}
 }
 
-// updateTable writes uses of keys of the same agent to their table.
-func (st *keyTables) updateTable(uses map[string]use) error {
-	for key := range uses {
-		t, err := st.table(key)
-		if err != nil {
-			return err
-		}
-		return t.recordUses(uses)
-	}
-	return nil
-}
-
-// keyOf returns the key in the header of a session, reading it once; "" if there is no
-// valid one. An unreadable header is not reported here.
-func (st *keyTables) keyOf(s *session) string {
-	if key := s.key.Load(); key != nil {
-		return *key
-	}
-	in := st.inspect.inspector()
-	var gist store.Gist
-	file, err := st.fs.Open(s.path, vfs.Read)
-	if err != nil {
-		return ""
-	}
-	defer file.Close() // only read
-	if _, err := in.addHead(file, &gist); err != nil {
-		return ""
-	}
-	key := gist.Info().Key
-	if store.CheckKey(key) != nil {
-		key = ""
-	}
-	s.key.Store(&key)
-	return key
-}
-
-// recordUses records the latest uses of keys that still point to the used session. They are
+// recordUses records the latest uses of the keys that point to the used sessions. They are
 // written after about a second.
-func (t *table) recordUses(uses map[string]use) error {
+func (t *table) recordUses(uses map[firn.ID]touched) error {
 	return t.view(func(doc *document) error {
-		for key, u := range uses {
-			file, ok := doc.row(key)
-			if !ok || file.id() != u.id {
-				continue
+		for id, u := range uses {
+			for _, key := range t.keysOfSession(doc, id) {
+				file, ok := doc.row(key)
+				if !ok || file.id() != id {
+					continue
+				}
+				// A row that is too large is left unchanged.
+				_ = t.patch(doc, key, &file, func(r *row) {
+					r.setUpdated(u.at)
+					u.counters.writeTo(r)
+				})
 			}
-			// A row that is too large is left unchanged.
-			_ = t.patch(doc, key, &file, func(r *row) {
-				r.setUpdated(u.at)
-				u.counters.writeTo(r)
-			})
 		}
 		return nil
 	})

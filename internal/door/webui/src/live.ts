@@ -128,3 +128,23 @@ export function useStream(path: string, query: Query, listener: Listener): void 
     return () => stream.close();
   }, [key]);
 }
+
+// useThrottled returns a function that runs another one after a burst of events: a second after the
+// first, and then at most once in ten seconds.
+export function useThrottled(run: () => void): () => void {
+  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
+  const last = useRef(-Infinity);
+  const latest = useRef(run);
+  latest.current = run;
+  useEffect(() => () => clearTimeout(timer.current), []);
+  return () => {
+    timer.current ??= setTimeout(
+      () => {
+        timer.current = undefined;
+        last.current = performance.now();
+        latest.current();
+      },
+      Math.max(1_000, last.current + 10_000 - performance.now()),
+    );
+  };
+}

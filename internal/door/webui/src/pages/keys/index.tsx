@@ -1,8 +1,8 @@
 // Keys lists keys and the sessions they point at.
-import { useEffect, useRef, useState } from "preact/hooks";
+import { useRef, useState } from "preact/hooks";
 import { useGet } from "../../api";
 import { plural, shell, shortId } from "../../format";
-import { useStream } from "../../live";
+import { useStream, useThrottled } from "../../live";
 import { param, toSession } from "../../router";
 import { noteRunning } from "../../running";
 import { CopyCLI, Empty, Problem, Time } from "../../ui";
@@ -20,26 +20,12 @@ export function Keys({ parts }: PageProps) {
 const pageSize = 100;
 const mostKeys = 1000;
 
-// useSoon returns a throttled version of run, called at most once per second.
-function useSoon(run: () => void): () => void {
-  const timer = useRef<ReturnType<typeof setTimeout> | undefined>(undefined);
-  const latest = useRef(run);
-  latest.current = run;
-  useEffect(() => () => clearTimeout(timer.current), []);
-  return () => {
-    timer.current ??= setTimeout(() => {
-      timer.current = undefined;
-      latest.current();
-    }, 1000);
-  };
-}
-
 function Table() {
   const agent = param("agent");
   const text = param("q");
   const [limit, setLimit] = useState(pageSize);
   const list = useGet<Page<Key>>("/v1/keys", { agent, text, limit: String(limit) });
-  const soon = useSoon(list.reload);
+  const soon = useThrottled(list.reload);
   const agents = useGet<Page<Agent>>("/v1/agents");
   const root = useRef<HTMLDivElement>(null);
   const box = useRef<HTMLInputElement>(null);
@@ -47,7 +33,9 @@ function Table() {
   useStream("/v1/events", {}, {
     event: (e) => {
       noteRunning(e);
-      if (e.name === "session.updated" || e.name === "turn.started") soon();
+      if (e.name === "session.updated") soon();
+      // A turn changes the time of a shown key alone. The others need no request.
+      if (e.name === "turn.started" && e.session) list.set((page) => page && used(page, e.session!));
     },
     opened: (again) => again && list.reload(),
   });
@@ -116,6 +104,13 @@ function Table() {
       )}
     </div>
   );
+}
+
+// used moves the keys of a session to the front, with the current time.
+function used(page: Page<Key>, session: string): Page<Key> {
+  const items = page.items ?? [];
+  const now = items.filter((k) => k.session === session).map((k) => ({ ...k, updated: new Date().toISOString() }));
+  return now.length ? { ...page, items: [...now, ...items.filter((k) => k.session !== session)] } : page;
 }
 
 function None({ narrow }: { narrow: boolean }) {

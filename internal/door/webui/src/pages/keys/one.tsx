@@ -2,7 +2,7 @@
 import { useEffect, useRef, useState } from "preact/hooks";
 import { get, post, put, sessionPath, useGet, useLoad } from "../../api";
 import { bytes, plural, shell, shortId, titleOf } from "../../format";
-import { useStream } from "../../live";
+import { useStream, useThrottled } from "../../live";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
 import { noteRunning, running } from "../../running";
@@ -46,10 +46,11 @@ export function OneKey({ name }: { name: string }) {
   useEffect(() => {
     document.title = `${shortKey(name)} · firn`;
   }, [name]);
+  const soon = useThrottled(key.reload);
   useStream("/v1/events", {}, {
     event: (e) => {
       noteRunning(e);
-      if (e.name === "session.updated" || e.name === "turn.completed") key.reload();
+      if (e.name === "session.updated" || (e.name === "turn.completed" && history.some((s) => s.id === e.session))) soon();
     },
     opened: (again) => again && key.reload(),
   });
