@@ -64,7 +64,7 @@ var narrow = []room{
 	{"internal/term/match", []string{".", "wire", "internal/base/..."}, "ranks the sessions of the pickers"},
 	{"internal/term/line", []string{"internal/disk/vfs", "internal/disk/history", "internal/base/..."}, "a terminal, independent of its use"},
 	{"internal/ops/config", []string{".", "internal/base/...", "internal/disk/vfs"}, "settings, independent of their use"},
-	{"internal/ops/memory", []string{".", "window", "store", "provider", "internal/base/...", "internal/disk/vfs", "internal/find/digest"}, "no concrete store or provider; notes are files"},
+	{"internal/ops/memory", []string{".", "window", "store", "provider", "internal/base/...", "internal/disk/vfs", "internal/find/digest", "internal/find/search"}, "no concrete store or provider; notes are files, ranked as messages are"},
 	{"internal/ops/doctor", []string{".", "window", "store", "store/filestore", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/prose"}, "opens files directly: it must work when nothing else does"},
 }
 

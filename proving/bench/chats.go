@@ -227,7 +227,7 @@ func (m *chatMarks) String() string {
 
 // recallChats measures recall on a file of judged conversations, each in its own home and
 // all in one, and without each feature.
-func recallChats(ctx context.Context, w io.Writer, dir, path string, learn bool) error {
+func recallChats(ctx context.Context, w io.Writer, dir, path string, learn, quick bool) error {
 	chats, err := readChats(path)
 	if err != nil {
 		return err
@@ -266,6 +266,9 @@ func recallChats(ctx context.Context, w io.Writer, dir, path string, learn bool)
 		return err
 	}
 	if err := measure("all in one home", nil, func(int) *chatHome { return all }); err != nil {
+		return err
+	}
+	if err := recallUnasked(ctx, w, chats, homes, all); err != nil || quick {
 		return err
 	}
 	for f, name := range search.FeatureNames {

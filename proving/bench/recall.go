@@ -185,33 +185,32 @@ func (f *finders) search(ctx context.Context, text string) (hits, windows [][]st
 	return hits, windows, err
 }
 
-// recalledCoverage is the gateway's minimum coverage of recalled messages.
-const recalledCoverage = 0.34
-
-// remember queries memory as a run does, without notes: earlier messages with one item
-// around each, and nothing below the minimum coverage.
+// remember queries memory as a run does, without notes.
 func (f *finders) remember(ctx context.Context, text string) ([][]string, error) {
+	return recallFrom(ctx, f.index, text, nil)
+}
+
+// recallFrom returns the entries that memory shows to a run, without notes: earlier messages
+// with one item around each.
+func recallFrom(ctx context.Context, index *fulltext.Index, text string, except []firn.ID) ([][]string, error) {
 	shown := make(map[string][]string)
 	past := func(ctx context.Context, query string, limit int) ([]memory.PastMessage, error) {
 		one := 1
 		q := search.Words(query)
-		q.Limit, q.Before, q.After = limit, &one, &one
-		answer, err := f.index.Search(ctx, q)
+		q.Limit, q.Before, q.After, q.Except = limit, &one, &one, except
+		answer, err := index.Search(ctx, q)
 		var all []memory.PastMessage
 		for _, h := range answer.Hits {
-			if h.Coverage < recalledCoverage {
-				continue
-			}
 			var lines []string
 			for _, item := range h.Window {
 				lines = append(lines, string(item.Role)+": "+item.Text)
 				shown[string(h.Entry)] = append(shown[string(h.Entry)], string(item.Entry))
 			}
-			all = append(all, memory.PastMessage{Session: h.Session, Entry: h.Entry, Title: h.Title, Text: strings.Join(lines, "\n"), Time: h.Time})
+			all = append(all, memory.PastMessage{Session: h.Session, Entry: h.Entry, Title: h.Title, Text: strings.Join(lines, "\n"), Time: h.Time, Relevance: h.Relevance})
 		}
 		return all, err
 	}
-	hits, err := memory.Shelf{Past: past}.Recall(ctx, text, memory.Limits{})
+	hits, err := memory.Shelf{Past: past}.Recall(ctx, text, memory.Limits{Least: search.LeastRelevance})
 	var recalled [][]string
 	for _, h := range hits {
 		recalled = append(recalled, shown[string(h.Sources[0].Entry)])

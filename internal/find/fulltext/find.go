@@ -51,6 +51,7 @@ type found struct {
 	words           search.Text
 	counts          search.Counts
 	score, coverage float64
+	relevance       float64
 	features        search.Features
 	// near holds the neighboring rows and the row itself, if they were loaded.
 	near []*found
@@ -148,10 +149,18 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 		return pool, nil
 	}
 	if question {
-		return f.rankQuestion(ctx, ranker, pool)
+		pool, err = f.rankQuestion(ctx, ranker, pool)
+	} else {
+		err = f.rankWithNeighbors(ctx, ranker, pool)
+		applyThemes(ranker, pool)
 	}
-	err = f.rankWithNeighbors(ctx, ranker, pool)
-	applyThemes(ranker, pool)
+	for _, c := range pool {
+		score := c.score
+		if question {
+			score = c.features[search.FeatureWindow]
+		}
+		c.relevance = search.Relevance(c.coverage, score, docs)
+	}
 	return pool, err
 }
 

@@ -301,7 +301,7 @@ func (t *hitBuilder) buildHit(ctx context.Context, g group) (search.Hit, bool, e
 	c := g.best
 	hit := search.Hit{
 		Session: r.sid, Entry: c.entry, At: c.at, N: c.n, Agent: r.agent, Key: r.key, Source: r.source, Title: mask.Text(titleOf(r)), CWD: r.cwd,
-		Role: c.role, Time: time.UnixMilli(c.time).UTC(), Score: c.score, Coverage: c.coverage, Features: c.features, Marks: t.fate(r).marks(c.n, c.role),
+		Role: c.role, Time: time.UnixMilli(c.time).UTC(), Score: c.score, Coverage: c.coverage, Relevance: c.relevance, Features: c.features, Marks: t.fate(r).marks(c.n, c.role),
 	}
 	if c.features != (search.Features{}) {
 		hit.Parts = c.features.Parts()

@@ -110,6 +110,9 @@ type Hit struct {
 	// Score is comparable within one answer. Coverage is the share of the query that the
 	// hit matches, from 0 to 1, weighted by the rarity of the words.
 	Score, Coverage float64
+	// Relevance is the estimated probability that the hit is about the query. Unlike Score,
+	// it is comparable between queries.
+	Relevance float64
 	// Features are the features of an answer to a question, and Parts what each adds to the
 	// score, by name.
 	Features Features

@@ -21,10 +21,9 @@
 // The only exception is [Dir.Erase], which permanently removes facts whose sources are
 // purged.
 //
-// Notes are ranked differently from messages (internal/find/search): a folder has few and
-// short pieces, and a score from 0 to 1 with a minimum decides whether a piece is relevant
-// at all. BM25 over a few dozen facts has no such scale. Messages are found by the
-// full-text index and passed in as [Past].
+// Notes and messages are ranked by the same words and weights (internal/find/search), and
+// have a relevance on the same scale. Messages are found by the full-text index and passed in
+// as [Search]. A note that a newer one contradicts is replaced by it.
 //
 // Manual edits take precedence: they are picked up by the next read, and a change that was
 // computed from an older text does not overwrite them.

@@ -151,9 +151,9 @@ func TestRecalledIsNoSource(t *testing.T) {
 	other, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- The ferry to Moss leaves at nine\n"})
 	past := func(_ context.Context, query string, _ int) ([]PastMessage, error) {
 		return []PastMessage{
-			{Session: "s0", Entry: "x1", Text: "user: The office is painted in deep orange", Time: someDay.AddDate(0, 0, -3)},
-			{Session: "s9", Entry: "x2", Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // said later
-			{Session: "fork", Entry: "e06", Text: "assistant: The schema lives in db/schema.sql", Time: someDay},               // is a copy of ours
+			{Session: "s0", Entry: "x1", Relevance: 0.9, Text: "user: The office is painted in deep orange", Time: someDay.AddDate(0, 0, -3)},
+			{Session: "s9", Entry: "x2", Relevance: 0.9, Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // said later
+			{Session: "fork", Entry: "e06", Relevance: 0.9, Text: "assistant: The schema lives in db/schema.sql", Time: someDay},               // is a copy of ours
 		}, nil
 	}
 	entries := talk(someDay,

@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/find/search"
 )
 
 // piece is the unit of recall: a fact, or a named note.
@@ -17,8 +18,19 @@ type piece struct {
 	confidence float64
 	day        time.Time
 	sources    []Source
-	// titled and said are the terms of the title and of the whole text.
-	titled, said []string
+	// words are the words of the title and the text, said the terms of the text.
+	words search.Text
+	said  []string
+}
+
+// scoped is a piece with the scope of its folder.
+type scoped struct {
+	piece
+	scope Scope
+}
+
+func (p scoped) hit(score float64) Hit {
+	return Hit{Scope: p.scope, Ref: p.ref, Title: p.title, Text: p.text, Type: p.kind, Confidence: p.confidence, Time: p.day, Sources: p.sources, Score: score}
 }
 
 // pieceCache caches the pieces of unchanged files.
@@ -58,7 +70,7 @@ func (d *Dir) piecesOf(fresh pieceCache, rel, text string) []piece {
 		}
 		for i := range entry.pieces {
 			p := &entry.pieces[i]
-			p.titled, p.said = terms(p.title), terms(p.title+" "+p.text)
+			p.words, p.said = search.TextOf(p.title+" "+p.text), terms(p.text)
 		}
 	}
 	fresh[rel] = entry

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/find/search"
 )
 
 // Scope is the scope of notes: who they are about, and so who may see them.
@@ -46,6 +47,8 @@ type PastMessage struct {
 	// Text is the message with the context needed to understand it.
 	Text string
 	Time time.Time
+	// Relevance is the estimated probability that the message is about the query.
+	Relevance float64
 }
 
 // Hit is a recalled note or message.
@@ -66,9 +69,10 @@ type Hit struct {
 	Score float64
 	// Age is its age; zero if unknown.
 	Age time.Duration
-
-	// rank orders hits of different kinds.
-	rank float64
+	// Replaces are the older notes that this one contradicts, which are left out. Disputed
+	// is the newer note that contradicts a part of this one.
+	Replaces []string
+	Disputed string
 }
 
 // Limits limits the recalled text. The zero value means the defaults.
@@ -77,14 +81,15 @@ type Limits struct {
 	// length; zero means 4096.
 	Count, Bytes int
 	// Floor is the minimum score, from 0 to 1; zero means 0.25, a negative value no
-	// minimum.
-	Floor float64
+	// minimum. Least is the minimum score of the best message: below it no message is
+	// recalled.
+	Floor, Least float64
 	// Now is the reference time for ages; zero means that ages are not set.
 	Now time.Time
 }
 
 func (l Limits) withDefaults() Limits {
-	return Limits{Count: cmp.Or(l.Count, 5), Bytes: cmp.Or(l.Bytes, 4096), Floor: cmp.Or(l.Floor, 0.25), Now: l.Now}
+	return Limits{Count: cmp.Or(l.Count, 5), Bytes: cmp.Or(l.Bytes, 4096), Floor: cmp.Or(l.Floor, 0.25), Least: l.Least, Now: l.Now}
 }
 
 // BytesFor returns the number of bytes of a share of a window in tokens, estimated at four
@@ -111,32 +116,35 @@ func (s Shelf) Find(ctx context.Context, query string, limit int, floor float64)
 	return hits[:min(len(hits), max(limit, 0))], err
 }
 
-func (s Shelf) find(ctx context.Context, query string, floor float64) ([]Hit, ranking, error) {
-	var all []piece
-	var scopes []Scope
+// find returns the notes with at least a relevance, best first, and all pieces.
+func (s Shelf) find(ctx context.Context, query string, floor float64) ([]Hit, []scoped, error) {
+	var all []scoped
+	var texts []search.Text
 	for _, f := range s.Folders() {
 		pieces, err := f.Dir.pieces(ctx)
 		if err != nil {
-			return nil, ranking{}, err
+			return nil, nil, err
 		}
-		all = append(all, pieces...)
-		scopes = append(scopes, slices.Repeat([]Scope{f.Scope}, len(pieces))...)
+		for _, p := range pieces {
+			all, texts = append(all, scoped{p, f.Scope}), append(texts, p.words)
+		}
 	}
-	r := rank(terms(query), all)
 	var hits []Hit
-	for i, p := range all {
-		if score, rank := r.score(p.titled, p.said); score > 0 && score >= floor {
-			hits = append(hits, Hit{rank: rank, Scope: scopes[i], Ref: p.ref, Title: p.title, Text: p.text, Type: p.kind, Confidence: p.confidence, Time: p.day, Sources: p.sources, Score: score})
+	for i, score := range search.RankTexts(query, texts) {
+		if score > 0 && score >= floor {
+			hits = append(hits, all[i].hit(score))
 		}
 	}
 	slices.SortStableFunc(hits, better)
-	return hits, r, nil
+	return hits, all, nil
 }
 
-// better orders hits by rank weighted by confidence, then newest first.
+// better orders hits by score weighted by confidence, then notes before messages, then newest
+// first.
 func better(a, b Hit) int {
-	sure := func(h Hit) float64 { return cmp.Or(h.Confidence, 1) }
-	return cmp.Or(cmp.Compare(b.rank*(0.8+0.2*sure(b)), a.rank*(0.8+0.2*sure(a))), b.Time.Compare(a.Time))
+	sure := func(h Hit) float64 { return h.Score * (0.8 + 0.2*cmp.Or(h.Confidence, 1)) }
+	noted := func(h Hit) int { return min(len(h.Scope), 1) }
+	return cmp.Or(cmp.Compare(sure(b), sure(a)), cmp.Compare(noted(b), noted(a)), b.Time.Compare(a.Time))
 }
 
 // Recall finds the best notes and earlier messages for a query, within limits. The result
@@ -144,17 +152,18 @@ func better(a, b Hit) int {
 // notes.
 func (s Shelf) Recall(ctx context.Context, query string, limits Limits) ([]Hit, error) {
 	limits = limits.withDefaults()
-	hits, r, err := s.find(ctx, query, limits.Floor)
-	if err != nil || len(r.wanted) == 0 {
+	hits, all, err := s.find(ctx, query, limits.Floor)
+	if err != nil || search.Words(query).Want == nil {
 		return nil, err
 	}
+	hits = yield(hits, all)
 	hits = hits[:min(len(hits), limits.Count)]
 	if s.Past != nil {
 		past, perr := s.Past(ctx, query, limits.Count)
 		if err = perr; perr != nil {
 			err = fmt.Errorf("recall earlier messages: %w", perr)
 		}
-		hits = append(hits, pastHits(past, hits, r, limits.Floor)...)
+		hits = append(hits, pastHits(past, hits, limits)...)
 		slices.SortStableFunc(hits, better)
 	}
 	for i := range hits {
@@ -165,42 +174,29 @@ func (s Shelf) Recall(ctx context.Context, query string, limits Limits) ([]Hit, 
 	return fit(hits, limits), err
 }
 
-// pastHits returns the messages that match well enough and are not already covered by
-// notes.
-func pastHits(past []PastMessage, notes []Hit, r ranking, floor float64) []Hit {
+// pastHits returns the messages that are relevant and not already covered by notes. If the
+// best of them is below limits.Least, none is.
+func pastHits(past []PastMessage, notes []Hit, limits Limits) []Hit {
 	noted := make(map[Source]bool)
 	for _, h := range notes {
 		for _, s := range h.Sources {
 			noted[s] = true
 		}
 	}
-	titled, said, among := pastTerms(past, r)
+	best := 0.0
+	for _, p := range past {
+		best = max(best, p.Relevance)
+	}
+	if best < limits.Least {
+		return nil
+	}
 	var hits []Hit
-	for i, p := range past {
-		at := Source{p.Session, p.Entry}
-		_, rank := r.score(titled[i], said[i])
-		score, _ := among.score(titled[i], said[i])
-		if noted[at] || score < floor || score == 0 {
-			continue
+	for _, p := range past {
+		if at := (Source{p.Session, p.Entry}); !noted[at] && p.Relevance > 0 && p.Relevance >= limits.Floor {
+			hits = append(hits, Hit{Ref: at.String(), Title: p.Title, Text: p.Text, Time: p.Time, Sources: []Source{at}, Score: p.Relevance})
 		}
-		hits = append(hits, Hit{rank: rank, Ref: at.String(), Title: p.Title, Text: p.Text, Time: p.Time, Sources: []Source{at}, Score: score})
 	}
 	return hits
-}
-
-// pastTerms returns the terms of messages and their titles, and a ranking to decide whether
-// they match at all. Messages are much longer than notes, so their length is compared only
-// with that of other messages. Among notes they rank behind shorter texts with the same
-// content.
-func pastTerms(past []PastMessage, r ranking) (titled, said [][]string, among ranking) {
-	total := 0
-	for _, p := range past {
-		titled, said = append(titled, terms(p.Title)), append(said, terms(p.Title+" "+p.Text))
-		total += len(said[len(said)-1])
-	}
-	among = r
-	among.mean = max(r.mean, float64(total)/float64(max(len(past), 1)))
-	return titled, said, among
 }
 
 // maxHitBytes is the maximum length of a hit's text.
@@ -271,6 +267,12 @@ func formatHit(n int, h Hit) string {
 	}
 	if h.Age >= oldAfter {
 		about = append(about, oldText(h.Age))
+	}
+	if len(h.Replaces) > 0 {
+		about = append(about, "replaces the older "+strings.Join(h.Replaces, ", "))
+	}
+	if h.Disputed != "" {
+		about = append(about, "in part contradicted by the newer "+h.Disputed)
 	}
 	if h.Scope != "" && len(h.Sources) > 0 {
 		about = append(about, "from "+h.Sources[0].String())

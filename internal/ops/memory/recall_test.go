@@ -54,9 +54,9 @@ func TestRecallIsMarked(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
 	shelf := Shelf{Agent: d, Past: func(_ context.Context, query string, limit int) ([]PastMessage, error) {
 		return []PastMessage{
-			{Session: "s1", Entry: "e1", Text: "I drink green tea in the morning"}, // there is a note of it
-			{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea\n[9] note agent/fake", Time: someDay},
-			{Session: "s8", Entry: "e8", Text: "something else entirely"},
+			{Session: "s1", Entry: "e1", Text: "I drink green tea in the morning", Relevance: 0.9}, // there is a note of it
+			{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea\n[9] note agent/fake", Time: someDay, Relevance: 0.8},
+			{Session: "s8", Entry: "e8", Text: "something else entirely", Relevance: 0.1},
 		}, nil
 	}}
 	hits, err := shelf.Recall(t.Context(), "tea", Limits{})
@@ -107,18 +107,63 @@ func TestRecallGoesOnWithoutThePast(t *testing.T) {
 	}
 }
 
-// Messages are recalled with and without notes: the length of a window of several messages
-// is not compared with that of a note.
+// Messages are recalled without notes, if they are relevant.
 func TestRecallOfThePastAlone(t *testing.T) {
 	said := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
 		"user: We go with Hoffmann, mostly since they can begin in March, and I signed it this morning.\n" +
 		"assistant: Noted. Keep a copy next to the floor plan, and ask them for the exact day on which the hallway is closed."
 	shelf := Shelf{Past: func(context.Context, string, int) ([]PastMessage, error) {
-		return []PastMessage{{Session: "s1", Entry: "e1", Title: "The flat", Text: said}, {Session: "s2", Entry: "e2", Text: strings.Replace(said, "electricians", "painters", 1)}}, nil
+		return []PastMessage{{Session: "s1", Entry: "e1", Title: "The flat", Text: said, Relevance: 0.7}, {Session: "s2", Entry: "e2", Text: strings.Replace(said, "electricians", "painters", 1), Relevance: 0.2}}, nil
 	}}
 	hits, err := shelf.Recall(t.Context(), "which electricians did we choose for the flat?", Limits{})
 	if err != nil || len(hits) != 1 || hits[0].Ref != "s1/e1" {
 		t.Errorf("got %+v, %v", hits, err)
+	}
+	if hits, err = shelf.Recall(t.Context(), "which electricians did we choose for the flat?", Limits{Least: 0.75}); err != nil || len(hits) != 0 {
+		t.Errorf("below the least relevance got %+v, %v", hits, err)
+	}
+}
+
+// TestOlderNotesYield checks that a note is replaced by the newest one that contradicts it,
+// even if that one has fewer words of the query, and that the replacement is stated.
+func TestOlderNotesYield(t *testing.T) {
+	long := "Releases are on Friday. " + strings.Repeat("The train needs a driver and a signal. ", 8)
+	for name, test := range map[string]struct {
+		files    map[string]string
+		query    string
+		has, not []string
+	}{
+		"later day": {map[string]string{"memory/2026-07-01.md": "- The release day is Friday\n", "memory/2026-08-01.md": "- The release day is Tuesday\n"},
+			"what is the release day, is it Friday?", []string{"Tuesday", "replaces the older note agent/2026-07-01#"}, []string{"Friday"}},
+		"same day": {map[string]string{"memory/2026-08-01.md": "- The release day is Friday\n- The release day is Tuesday\n"},
+			"what is the release day, is it Friday?", []string{"Tuesday", "replaces the older"}, []string{"Friday"}},
+		"three": {map[string]string{"memory/2026-06-01.md": "- The release day is Monday\n", "memory/2026-07-01.md": "- The release day is Friday\n", "memory/2026-08-01.md": "- The release day is Tuesday\n"},
+			"release day", []string{"Tuesday", "2026-06-01#", "2026-07-01#"}, []string{"Friday", "Monday", "[2]"}},
+		"negated": {map[string]string{"memory/2026-07-01.md": "- We deploy the shop on Mondays\n", "memory/2026-08-01.md": "- We never deploy the shop on Mondays\n"},
+			"when do we deploy the shop", []string{"never", "replaces"}, []string{"[2]"}},
+		"independent": {map[string]string{"memory/2026-07-01.md": "- The release day is Friday\n", "memory/2026-08-01.md": "- The release notes are in NEWS\n"},
+			"release day and notes", []string{"Friday", "NEWS"}, []string{"replaces"}},
+		"undated": {map[string]string{"MEMORY.md": "The release day is Friday\nThe release day is Tuesday\n"},
+			"release day", []string{"Friday", "Tuesday"}, []string{"replaces"}},
+		"long": {map[string]string{"memory/train.md": "---\nname: train\ncreated: 2026-07-01\n---\n\n" + long + "\n", "memory/2026-08-01.md": "- Releases are on Tuesday\n"},
+			"releases on Friday", []string{"driver", "in part contradicted by the newer note agent/2026-08-01#", "Tuesday"}, []string{"replaces"}},
+	} {
+		d, _ := folderOf(t, test.files)
+		hits, err := Shelf{Agent: d}.Recall(t.Context(), test.query, Limits{})
+		got := FormatHits(hits)
+		if err != nil {
+			t.Fatal(err)
+		}
+		for _, text := range test.has {
+			if !strings.Contains(got, text) {
+				t.Errorf("%s: without %q:\n%s", name, text, got)
+			}
+		}
+		for _, text := range test.not {
+			if strings.Contains(got, text) {
+				t.Errorf("%s: with %q:\n%s", name, text, got)
+			}
+		}
 	}
 }
 
@@ -161,7 +206,7 @@ func TestRecallReadsOnce(t *testing.T) {
 func TestRecallSaysWhatIsOld(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
 	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]PastMessage, error) {
-		return []PastMessage{{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea", Time: someDay}}, nil
+		return []PastMessage{{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea", Time: someDay, Relevance: 0.8}}, nil
 	}}
 	day := 24 * time.Hour
 	for age, want := range map[time.Duration]string{

@@ -10,6 +10,7 @@ import (
 	"firn.dev/agent"
 	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/secrets"
+	"firn.dev/internal/find/search"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/memory"
 	"firn.dev/provider"
@@ -227,7 +228,7 @@ func (n *notebook) limits() memory.Limits {
 	if floor == 0 {
 		floor = -1
 	}
-	return memory.Limits{Count: r.Count, Bytes: most, Floor: floor, Now: n.builder.clock()}
+	return memory.Limits{Count: r.Count, Bytes: most, Floor: floor, Least: search.LeastRelevance, Now: n.builder.clock()}
 }
 
 // lastUserMessage returns the text and the entry of the last user message.

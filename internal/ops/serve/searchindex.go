@@ -164,9 +164,6 @@ func (noIndex) State() search.State                                   { return s
 func (noIndex) StartRebuild()                                         {}
 func (noIndex) Check(context.Context) ([]wire.IndexDifference, error) { return nil, nil }
 
-// recalledCoverage is the minimum share of the query that a recalled hit must match.
-const recalledCoverage = 0.34
-
 // past returns a search over the sessions visible at a place, except the asking session.
 // Hits include the messages directly before and after.
 func (h *Instance) past(at place, asking firn.ID) memory.Search {
@@ -184,9 +181,7 @@ func (h *Instance) past(at place, asking firn.ID) memory.Search {
 		hits, err := h.find(ctx, q)
 		var all []memory.PastMessage
 		for _, hit := range hits {
-			if hit.Coverage >= recalledCoverage {
-				all = append(all, memory.PastMessage{Session: hit.Session, Entry: hit.Entry, Title: hit.Title, Text: formatWindow(hit.Window), Time: hit.Time})
-			}
+			all = append(all, memory.PastMessage{Session: hit.Session, Entry: hit.Entry, Title: hit.Title, Text: formatWindow(hit.Window), Time: hit.Time, Relevance: hit.Relevance})
 		}
 		return all, err
 	}
