@@ -48,6 +48,11 @@ type SessionQuery struct {
 	Count bool
 	// State includes the state of each session; it limits the page to 100.
 	State bool
+	// Sort is the field to sort by: updated (the default), created, title, turns, size or
+	// cost. Direction is asc or desc; the default is asc for titles and desc for others.
+	Sort, Direction string
+	// Group sorts by project, source or day first.
+	Group string
 }
 
 // everywhere reports whether a query must read the whole list.
@@ -114,10 +119,13 @@ func (g *sessionReader) ancestor(ctx context.Context, parent string) string {
 
 // sessions returns a page without states.
 func (g *sessionReader) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
+	if order := q.order(); !order.IsDefault() {
+		return g.orderedSessions(ctx, &q, order)
+	}
 	page := wire.Page[wire.Session]{Items: []wire.Session{}, Total: -1}
 	after, err := index.ParseCursor(q.Cursor)
 	if err != nil {
-		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("%q is not a cursor of a list of sessions", view.Clip(q.Cursor))}
+		return page, errSessionCursor(q.Cursor)
 	}
 	limit := view.PageSize(q.Limit)
 	ask := q.ask()

@@ -43,6 +43,7 @@ func (c sessionCalls) listSessions() (wire.Page[wire.Session], error) {
 		Agent: q.text("agent"), Key: q.text("key"), Sender: q.text("sender"), State: q.flag("state"), Text: q.text("text"),
 		Archived: q.flag("archived"), Hidden: q.flag("hidden"), Empty: q.flag("empty"), Live: q.flag("live"), Count: q.flag("count"), Limit: c.limit(), Cursor: q.text("cursor"),
 		Directory: q.text("cwd"), Under: q.text("under"), Source: q.text("source"), Tag: q.text("tag"), Since: q.moment("since"), Until: q.moment("until"),
+		Sort: q.text("sort"), Direction: q.text("order"), Group: q.text("group"),
 	}
 	if q.err != nil {
 		return wire.Page[wire.Session]{}, q.err

@@ -149,6 +149,7 @@ var paging = []param{count("limit", "Maximum number of results, up to 1000."), t
 func sessionRoutes() []operation {
 	return []operation{
 		{method: "GET", path: "/v1/sessions", name: "listSessions", scope: wire.ScopeRead, what: "Lists sessions, most recently updated first.", query: append([]param{
+			text("sort", "Sorts by this field instead. Turns and costs are those recorded by firn.", "updated", "created", "title", "turns", "size", "cost"), text("order", "Ascending or descending; ascending by default for titles only.", "asc", "desc"), text("group", "Sorts by directory, source or day first, and returns the group of each session.", "project", "source", "day"),
 			text("agent", "Only those of this agent."), text("key", "Only those of this key."), text("sender", "Only those with this sender."), text("text", "Only those with this text in the title or first message."),
 			flag("archived", "Lists archived sessions instead."), flag("hidden", "Lists hidden sessions instead."), flag("empty", "Includes sessions without entries."), flag("live", "Only those with a running turn."),
 			text("source", "Only those of this source: another tool's directory, or firn for its own."), text("tag", "Only those with this tag."), text("cwd", "Only those started in this directory, or with a message sent from it."), text("under", "As cwd, for this directory and all below it."),

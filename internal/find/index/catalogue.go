@@ -64,6 +64,7 @@ type Catalogue struct {
 
 	mark       mark
 	countCache countCache
+	orderCache orderCache
 
 	mu      sync.Mutex
 	closed  bool

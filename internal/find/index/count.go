@@ -65,6 +65,20 @@ func (c *Catalogue) countFile(ctx context.Context, q store.Query) (int, error) {
 func (t *countCache) count(b *catalogueFile, q store.Query) (n int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
+	if err := t.load(b); err != nil {
+		return 0, err
+	}
+	for _, r := range t.rows {
+		if q.Matches(r.info) {
+			n++
+		}
+	}
+	t.trim()
+	return n, nil
+}
+
+// load reads the lines that were added to the file. t.mu must be held.
+func (t *countCache) load(b *catalogueFile) (err error) {
 	if t.rows != nil && b.info.Same(t.info) && b.head.size >= t.size {
 		_, err = b.readFrom(t.size, t.rows)
 	} else {
@@ -72,16 +86,15 @@ func (t *countCache) count(b *catalogueFile, q store.Query) (n int, err error) {
 	}
 	if err != nil {
 		t.rows = nil
-		return 0, err
+		return err
 	}
 	t.info, t.size = b.info, b.head.size
-	for _, r := range t.rows {
-		if q.Matches(r.info) {
-			n++
-		}
-	}
+	return nil
+}
+
+// trim drops the rows if there are too many to keep.
+func (t *countCache) trim() {
 	if len(t.rows) > maxCachedRows {
 		t.rows = nil
 	}
-	return n, nil
 }

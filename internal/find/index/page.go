@@ -166,29 +166,14 @@ const (
 
 // pageFromFile reads a page from the end of the catalogue.
 func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Cursor) (Page, error) {
-	others, err := c.findOtherMarks()
+	b, err := c.openCurrent(ctx)
 	if err != nil {
 		return Page{}, err
-	}
-	others.close()
-	if others.any() || c.unwritable() {
-		return Page{}, errFullScan
-	}
-	if stamped, err := c.stampUnchanged(ctx); err != nil || !stamped {
-		return Page{}, cmp.Or(err, errFullScan)
-	}
-	if err := c.flush(ctx); err != nil {
-		return Page{}, err
-	}
-	b, err := c.open()
-	if err != nil {
-		return Page{}, err
-	}
-	if b == nil || q.Limit > manyRows && q.Limit*largeShare > b.head.lines {
-		b.close()
-		return Page{}, errFullScan
 	}
 	defer b.close()
+	if q.Limit > manyRows && q.Limit*largeShare > b.head.lines {
+		return Page{}, errFullScan
+	}
 	p := &pager{c: c, q: q, after: after, back: b.readBack()}
 	err = p.run(ctx)
 	if err != nil {
@@ -202,6 +187,30 @@ func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Curso
 		p.page.Total = len(p.page.Infos)
 	}
 	return p.page, nil
+}
+
+// openCurrent opens the file after writing pending changes. It returns errFullScan if there
+// is no file, or if it may not have all changes.
+func (c *Catalogue) openCurrent(ctx context.Context) (*catalogueFile, error) {
+	others, err := c.findOtherMarks()
+	if err != nil {
+		return nil, err
+	}
+	others.close()
+	if others.any() || c.unwritable() {
+		return nil, errFullScan
+	}
+	if stamped, err := c.stampUnchanged(ctx); err != nil || !stamped {
+		return nil, cmp.Or(err, errFullScan)
+	}
+	if err := c.flush(ctx); err != nil {
+		return nil, err
+	}
+	b, err := c.open()
+	if err == nil && b == nil {
+		err = errFullScan
+	}
+	return b, err
 }
 
 // unwritable reports whether there are pending changes that cannot be written.

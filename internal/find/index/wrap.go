@@ -63,6 +63,11 @@ func (w *wrapper) Page(ctx context.Context, q store.Query, after Cursor) (Page, 
 	return w.catalogue.Page(ctx, q, after)
 }
 
+// Ordered returns a page of the list in another order from the catalogue.
+func (w *wrapper) Ordered(ctx context.Context, q store.Query, order Order, cursor string) (Ordered, error) {
+	return w.catalogue.Ordered(ctx, q, order, cursor)
+}
+
 // Count returns the number of matching sessions from the catalogue.
 func (w *wrapper) Count(ctx context.Context, q store.Query) (int, error) {
 	return w.catalogue.Count(ctx, q)

@@ -248,7 +248,7 @@ func (s *spending) add(info *store.Info, at time.Time, model string, c wire.Coun
 func (s *spending) value(by string, info *store.Info, at time.Time, model string) string {
 	switch by {
 	case ByDay:
-		return at.In(s.v.zone()).Format(time.DateOnly)
+		return at.In(s.v.Zone()).Format(time.DateOnly)
 	case ByModel:
 		return model
 	case ByAgent:
@@ -259,8 +259,8 @@ func (s *spending) value(by string, info *store.Info, at time.Time, model string
 	return ""
 }
 
-// zone returns the time zone for days.
-func (v *View) zone() *time.Location {
+// Zone returns the time zone for days.
+func (v *View) Zone() *time.Location {
 	if zone := v.setup.Load().Zone; zone != nil {
 		return zone
 	}

@@ -1085,6 +1085,7 @@ export interface Session {
   end: number;
   fault?: string;
   files?: string[];
+  group?: string;
   hidden?: boolean;
   id: string;
   key?: string;

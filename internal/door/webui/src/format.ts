@@ -79,6 +79,11 @@ export function moment(t: Date): string {
   return t.toLocaleString("en", { dateStyle: "medium", timeStyle: "medium" });
 }
 
+// longDay formats a day: Tuesday, 3 March 2026.
+export function longDay(t: Date): string {
+  return t.toLocaleDateString("en", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+}
+
 // shortId returns the prefix of an ID that the CLI shows. Commands accept it.
 export function shortId(id: string): string {
   return id.slice(0, 13);

@@ -26,7 +26,7 @@ const tools: [RegExp, string][] = [
   [/claude/i, "Claude Code"],
   [/codex/i, "Codex"],
   [/openclaw|clawdbot/i, "OpenClaw"],
-  [/(^|[\\/.])pi([\\/]|$)/i, "pi"],
+  [/(^|[\\/.])pi([\\/-]|$)/i, "pi"],
 ];
 
 // toolOf returns the program whose folder a source is, or an empty string.

@@ -133,9 +133,9 @@ func TestSources(t *testing.T) {
 	b.click("link", "/^claude/")
 	b.wait(`location.search.startsWith("?source=claude")`)
 	b.see("Count the parcels.")
-	b.wait(`document.querySelectorAll("[role=listitem] a").length === 1`)
+	b.wait(`document.querySelectorAll(".vlist-row a").length === 1`)
 	// The session names the program that it is from.
-	b.clickOn(`document.querySelector("[role=listitem] a")`)
+	b.clickOn(`document.querySelector(".vlist-row a")`)
 	b.wait(`document.querySelector(".source-badge")?.textContent === "Claude Code"`)
 }
 

@@ -25,7 +25,7 @@ func TestKeyboard(t *testing.T) {
 	b.wait(`document.activeElement === ` + a("textbox", "/first message/"))
 	b.insert(name)
 	b.wait(`location.search.includes("keys")`)
-	b.wait(`document.querySelectorAll("[role=listitem]").length === 1`)
+	b.wait(`document.querySelectorAll(".vlist-row").length === 1`)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.activeElement.blur()`))
 	b.key("j")
 	b.wait(`document.activeElement.innerText === ` + quote(name))

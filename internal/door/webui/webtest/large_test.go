@@ -32,7 +32,7 @@ func TestManySessions(t *testing.T) {
 	if did.longest > longestTask*unit {
 		t.Errorf("the page was busy for %v at once, want at most %d times %v", did.longest, longestTask, unit)
 	}
-	if rows := get[int](b, `document.querySelectorAll("[role=listitem]").length`); rows > 200 {
+	if rows := get[int](b, `document.querySelectorAll(".vlist-row").length`); rows > 200 {
 		t.Errorf("%d rows are drawn at once", rows)
 	}
 	b.fill("textbox", "/first message/", "number 04321")
@@ -49,7 +49,7 @@ func TestManySessions(t *testing.T) {
 // visible rows are loaded.
 func (b *tab) scrollThrough(steps int) {
 	b.t.Helper()
-	b.wait(`(window.list = webtest.scroller(webtest.find("[role=listitem]"))) && list.scrollHeight > 10 * list.clientHeight`)
+	b.wait(`(window.list = webtest.scroller(webtest.find(".vlist-row"))) && list.scrollHeight > 10 * list.clientHeight`)
 	for i := range steps {
 		get[float64](b, fmt.Sprintf(`list.scrollTop = list.scrollHeight * %d / %d`, i+1, steps))
 		b.frames()
@@ -62,7 +62,7 @@ func (b *tab) scrollThrough(steps int) {
 // inSight reports whether the visible rows of a list are loaded.
 const inSight = `(() => {
 	const box = list.getBoundingClientRect();
-	const rows = [...list.querySelectorAll("[role=listitem]")].filter((r) => { const b = r.getBoundingClientRect(); return b.bottom > box.top + 2 && b.top < box.bottom - 2 });
+	const rows = [...list.querySelectorAll(".vlist-row")].filter((r) => { const b = r.getBoundingClientRect(); return b.bottom > box.top + 2 && b.top < box.bottom - 2 });
 	return rows.length > 5 && rows.every((r) => r.querySelector("a")) && rows[0].getBoundingClientRect().top <= box.top + 60 && rows.at(-1).getBoundingClientRect().bottom >= box.bottom - 60;
 })()`
 

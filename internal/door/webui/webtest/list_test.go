@@ -30,7 +30,7 @@ func TestManyAtOnce(t *testing.T) {
 	}
 	b := s.login(t)
 	b.open("/sessions?q=" + url.QueryEscape(batch))
-	b.wait(`document.querySelectorAll("[role=listitem] a").length === 3`)
+	b.wait(`document.querySelectorAll(".vlist-row a").length === 3`)
 	b.settled()
 	b.click("checkbox", "Select "+batch+" one")
 	b.click("checkbox", "Select "+batch+" three")

@@ -25,6 +25,8 @@ interface Props {
   before?: ComponentChildren;
   after?: ComponentChildren;
   label: string;
+  // table makes the rows rows of a table, below one row of headers. The caller has the table.
+  table?: boolean;
   class?: string;
   handle?: Ref<VirtualHandle>;
   // overscan is the number of pixels rendered beyond the viewport.
@@ -239,7 +241,7 @@ export function VirtualList(p: Props) {
   for (let i = first; i <= last; i++) {
     const key = p.keys[i]!;
     rows.push(
-      <Row key={key} id={key} index={i} of={p.keys.length} observer={observer}>
+      <Row key={key} id={key} index={i} of={p.keys.length} table={p.table} observer={observer}>
         {p.row(key, i)}
       </Row>,
     );
@@ -248,7 +250,7 @@ export function VirtualList(p: Props) {
     <div class={"vlist " + (p.class ?? "")} ref={scroller} onScroll={onScroll}>
       <div ref={lead}>{p.before}</div>
       <div class="vlist-space" style={{ height: heights.total() + "px" }}>
-        <div class="vlist-rows" role="list" aria-label={p.label} style={{ transform: `translateY(${heights.top(first)}px)` }}>
+        <div class="vlist-rows" role={p.table ? "rowgroup" : "list"} aria-label={p.table ? undefined : p.label} style={{ transform: `translateY(${heights.top(first)}px)` }}>
           {rows}
         </div>
       </div>
@@ -261,6 +263,7 @@ interface RowProps {
   id: string;
   index: number;
   of: number;
+  table?: boolean;
   observer: ResizeObserver;
   children: ComponentChildren;
 }
@@ -272,8 +275,11 @@ function Row(p: RowProps) {
     p.observer.observe(e);
     return () => p.observer.unobserve(e);
   }, []);
+  const place = p.table
+    ? { role: "row" as const, "aria-rowindex": p.index + 2 }
+    : { role: "listitem" as const, "aria-posinset": p.index + 1, "aria-setsize": p.of };
   return (
-    <div ref={el} role="listitem" data-key={p.id} aria-posinset={p.index + 1} aria-setsize={p.of} class="vlist-row">
+    <div ref={el} data-key={p.id} class="vlist-row" {...place}>
       {p.children}
     </div>
   );

@@ -5,6 +5,7 @@ export { Empty } from "./Empty";
 export { Icon, type IconName } from "./Icon";
 export { Menu, type MenuItem } from "./Menu";
 export { Problem } from "./Problem";
+export { SourceBadge } from "./SourceBadge";
 export { Time } from "./Time";
 export { Toasts, attempt, endToasts, notifyError, notify } from "./Toast";
 export { VirtualList, type VirtualHandle } from "./VirtualList";

@@ -66,13 +66,45 @@ export function clearFilter(): void {
   setQuery({ q: "", agent: "", source: "", tag: "", updated: "", show: "" }, { push: true });
 }
 
+// Sorting is the order of the list in the URL. An empty field is the default.
+export interface Sorting {
+  sort: string;
+  order: string;
+  group: string;
+}
+
+// sorts are the fields to sort by. Titles ascend by default, others descend.
+export const sorts: Record<string, string> = { updated: "updated", created: "created", title: "title", turns: "turns", size: "size", cost: "cost" };
+const groups: Record<string, string> = { project: "project", day: "day", source: "source" };
+
+export function currentSorting(): Sorting {
+  const sort = param("sort") in sorts && param("sort") !== "updated" ? param("sort") : "";
+  const usual = sort === "title" ? "asc" : "desc";
+  const order = /^(asc|desc)$/.test(param("order")) && param("order") !== usual ? param("order") : "";
+  return { sort, order, group: param("group") in groups ? param("group") : "" };
+}
+
+// direction returns the order of a field.
+export function direction(s: Sorting): "asc" | "desc" {
+  return s.order === "asc" || s.order === "desc" ? s.order : s.sort === "title" ? "asc" : "desc";
+}
+
+// sortBy sorts by a field, in reverse if the list is sorted by it already.
+export function sortBy(s: Sorting, field: string): void {
+  const same = (s.sort || "updated") === field;
+  const usual = field === "title" ? "asc" : "desc";
+  const next = same && direction(s) === usual ? (usual === "asc" ? "desc" : "asc") : "";
+  setQuery({ sort: field === "updated" ? "" : field, order: next }, { push: true });
+}
+
 interface Props {
+  sorting: Sorting;
   filter: Filter;
   tags: string[];
   box: Ref<HTMLInputElement>;
 }
 
-export function Filters({ filter, tags, box }: Props) {
+export function Filters({ filter, sorting, tags, box }: Props) {
   const agents = useGet<Page<Agent>>("/v1/agents");
   const sources = useGet<Page<Source>>("/v1/sources");
   const [text, setText] = useState(filter.text);
@@ -108,6 +140,8 @@ export function Filters({ filter, tags, box }: Props) {
       <Choice name="tag" label="Tag" chosen={filter.tag} choices={names(tags, filter.tag).map((t) => [t, t])} none="No tags yet" />
       <Choice name="updated" label="Updated" chosen={filter.updated} choices={Object.entries(spans).map(([k, s]) => [k, s.name])} />
       <Choice name="show" label="Show" chosen={filter.show} choices={Object.entries(shows)} any="active" />
+      <Choice name="sort" label="Sort" chosen={sorting.sort} choices={Object.entries(sorts).slice(1)} any="updated" />
+      <Choice name="group" label="Group" chosen={sorting.group} choices={Object.entries(groups)} any="none" />
       {narrow(filter) && (
         <button type="button" class="button quiet" onClick={clearFilter}>
           Clear
@@ -131,9 +165,11 @@ interface ChoiceProps {
 
 function Choice({ name, label, chosen, choices, any = "any", none }: ChoiceProps) {
   const said = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
+  // Another field starts in its usual order.
+  const set = (value: string) => setQuery({ [name]: value, ...(name === "sort" ? { order: "" } : {}) }, { push: true });
   const items = [
-    { label: any, checked: chosen === "", run: () => setQuery({ [name]: "" }, { push: true }) },
-    ...choices.map(([value, text]) => ({ label: text, checked: value === chosen, run: () => setQuery({ [name]: value }, { push: true }) })),
+    { label: any, checked: chosen === "", run: () => set("") },
+    ...choices.map(([value, text]) => ({ label: text, checked: value === chosen, run: () => set(value) })),
     ...(choices.length === 0 && none ? [{ label: none, disabled: true }] : []),
   ];
   return (

@@ -14,9 +14,9 @@ import type { Event, Page, Session, Tag } from "../../wire";
 import { commands } from "../commands";
 import { ExportDialog, TagDialog } from "../dialogs";
 import { archive, hide, RenameDialog, tag } from "./actions";
-import { asQuery, clearFilter, currentFilter, Filters, narrow, type Filter } from "./filters";
-import { SessionList } from "./list";
-import { PlaceholderRow, SessionRow } from "./row";
+import { asQuery, clearFilter, currentFilter, currentSorting, direction, Filters, narrow, sortBy, type Filter, type Sorting } from "./filters";
+import { isSession, SessionList } from "./list";
+import { GroupRow, PlaceholderRow, SessionRow } from "./row";
 
 // The selection survives opening a session and returning.
 const chosen = signal<ReadonlySet<string>>(new Set());
@@ -30,9 +30,9 @@ interface Ask {
   sessions: Session[];
 }
 
-function useList(filter: Filter): SessionList {
-  const key = address("", { ...filter });
-  const list = useMemo(() => new SessionList(asQuery(filter)), [key]);
+function useList(filter: Filter, sorting: Sorting): SessionList {
+  const key = address("", { ...filter, ...sorting });
+  const list = useMemo(() => new SessionList({ ...asQuery(filter), ...sorting }), [key]);
   useEffect(() => () => list.close(), [list]);
   useStream("/v1/events", {}, {
     event: (e: Event) => {
@@ -46,7 +46,8 @@ function useList(filter: Filter): SessionList {
 
 export function Sessions() {
   const filter = currentFilter();
-  const list = useList(filter);
+  const sorting = currentSorting();
+  const list = useList(filter, sorting);
   const [ask, setAsk] = useState<Ask>();
   const box = useRef<HTMLInputElement>(null);
   const view = useRef<VirtualHandle>(null);
@@ -85,27 +86,31 @@ export function Sessions() {
       {picked.length > 0 ? (
         <Picked list={list} filter={filter} sessions={picked} keys={keys} run={run} ask={(what) => setAsk({ what, sessions: picked })} />
       ) : (
-        <Filters filter={filter} tags={tags} box={box} />
+        <Filters filter={filter} sorting={sorting} tags={tags} box={box} />
       )}
-      <Heads />
       {list.error.value && <Problem error={list.error.value} retry={() => list.retry()} />}
       {keys.length === 0 && !list.loading.value && !list.error.value ? (
         <None filter={filter} />
       ) : (
-        <VirtualList
-          key={list}
-          class={"srows" + (picked.length ? " picking" : "")}
-          label="Sessions"
-          keys={keys}
-          estimate={innerWidth < 720 ? 56 : 36}
-          handle={view}
-          seen={(first, last) => list.see(first, last)}
-          row={(key) => {
-            const s = list.get(key);
-            if (!s) return <PlaceholderRow />;
-            return <SessionRow session={s} depth={depths.get(key) ?? 0} selected={chosen.value.has(key)} select={select} menu={menu} focused={focused} />;
-          }}
-        />
+        <div class="stable" role="table" aria-label="Sessions" aria-rowcount={keys.length + 1}>
+          <Heads sorting={sorting} />
+          <VirtualList
+            key={list}
+            class={"srows" + (picked.length ? " picking" : "")}
+            label="Sessions"
+            table
+            keys={keys}
+            estimate={innerWidth < 720 ? 56 : 36}
+            handle={view}
+            seen={(first, last) => list.see(first, last)}
+            row={(key) => {
+              if (key[0] === "#") return <GroupRow by={sorting.group} group={key.slice(1)} />;
+              const s = list.get(key);
+              if (!s) return <PlaceholderRow />;
+              return <SessionRow session={s} depth={depths.get(key) ?? 0} selected={chosen.value.has(key)} select={select} menu={menu} focused={focused} sort={sorting.sort} />;
+            }}
+          />
+        </div>
       )}
       {ask?.what === "tag" && <TagDialog tags={tags} sessions={ask.sessions} save={(add, drop) => void tag(list, ask.sessions, add, drop)} close={() => setAsk(undefined)} />}
       {ask?.what === "export" && <ExportDialog sessions={ask.sessions} close={() => setAsk(undefined)} />}
@@ -124,7 +129,7 @@ function useSelect(keys: string[]): (id: string, range: boolean) => void {
     const from = now.current.indexOf(last.current);
     const to = now.current.indexOf(id);
     if (range && from >= 0 && to >= 0) {
-      for (const k of now.current.slice(Math.min(from, to), Math.max(from, to) + 1)) if (!k.startsWith("?")) set.add(k);
+      for (const k of now.current.slice(Math.min(from, to), Math.max(from, to) + 1)) if (isSession(k)) set.add(k);
     } else if (!set.delete(id)) set.add(id);
     last.current = id;
     chosen.value = set;
@@ -142,7 +147,7 @@ interface KeyParts {
 
 function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void {
   const to = (key: string | undefined) => {
-    if (!key || key.startsWith("?")) return;
+    if (!key || !isSession(key)) return;
     active.value = key;
     view.current?.reveal(key);
     // A row that was out of view is rendered in the next frame.
@@ -153,7 +158,9 @@ function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void 
   };
   const step = (by: number) => {
     const at = keys.indexOf(active.peek());
-    to(keys[at < 0 ? 0 : Math.max(0, Math.min(keys.length - 1, at + by))]);
+    let next = at < 0 ? 0 : Math.max(0, Math.min(keys.length - 1, at + by));
+    while (keys[next]?.[0] === "#") next += at < 0 ? 1 : by;
+    to(keys[next]);
   };
   const here = () => list.get(active.peek());
   const meant = () => {
@@ -166,7 +173,7 @@ function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void 
     if (!mayWrite() || sessions.length === 0) return;
     const at = keys.indexOf(active.peek());
     const gone = new Set(sessions.map((s) => s.id));
-    to(keys.slice(at + 1).find((k) => !gone.has(k)) ?? keys.slice(0, Math.max(0, at)).findLast((k) => !gone.has(k)));
+    to(keys.slice(at + 1).find((k) => isSession(k) && !gone.has(k)) ?? keys.slice(0, Math.max(0, at)).findLast((k) => isSession(k) && !gone.has(k)));
     chosen.value = new Set();
     void what(list, sessions, filter.show !== off);
   };
@@ -248,7 +255,7 @@ function Picked({ list, filter, sessions, keys, run, ask }: PickedProps) {
   return (
     <div class="filters picked" role="toolbar" aria-label="Selection">
       <strong class="num">{plural(sessions.length, "session")} selected</strong>
-      <button type="button" class="button quiet" onClick={() => (chosen.value = new Set(keys.filter((k) => !k.startsWith("?"))))}>
+      <button type="button" class="button quiet" onClick={() => (chosen.value = new Set(keys.filter(isSession)))}>
         Select all loaded
       </button>
       <span class="picked-gap" />
@@ -294,19 +301,53 @@ function Picked({ list, filter, sessions, keys, run, ask }: PickedProps) {
   );
 }
 
-function Heads() {
+function Heads({ sorting }: { sorting: Sorting }) {
+  const last = sorting.sort === "size" ? "size" : sorting.sort === "cost" ? "cost" : "";
+  const time = sorting.sort === "created" ? "created" : "updated";
   return (
-    <div class="srow heads" aria-hidden="true">
-      <span class="srow-pick" />
-      <span class="srow-main">Title</span>
-      <span class="srow-agent">Agent</span>
-      <span class="srow-marks" />
-      <span class="srow-turns">Turns</span>
-      <span class="srow-window">Window</span>
-      <span class="srow-tokens">Tokens</span>
-      <span class="srow-time">Updated</span>
-      <span class="srow-more" />
+    <div role="rowgroup" class="heads-group">
+      <div class="srow heads" role="row" aria-rowindex={1}>
+        <span class="srow-pick" role="columnheader">
+          <span class="sr">Selection and state</span>
+        </span>
+        <Head class="srow-main" name="Title" field="title" sorting={sorting} />
+        <span class="srow-agent" role="columnheader">
+          Agent<span class="sr"> or source</span>
+        </span>
+        <span class="srow-marks" role="columnheader">
+          <span class="sr">Marks</span>
+        </span>
+        <Head class="srow-turns" name="Turns" field="turns" sorting={sorting} />
+        <span class="srow-window" role="columnheader">
+          Window
+        </span>
+        {last ? (
+          <Head class="srow-tokens" name={last === "size" ? "Size" : "Cost"} field={last} sorting={sorting} />
+        ) : (
+          <span class="srow-tokens" role="columnheader">
+            Tokens
+          </span>
+        )}
+        <Head class="srow-time" name={time === "created" ? "Created" : "Updated"} field={time} sorting={sorting} />
+        <span class="srow-acts" role="columnheader">
+          <span class="sr">Actions</span>
+        </span>
+      </div>
     </div>
+  );
+}
+
+// Head is the header of a column that sorts the list.
+function Head({ class: name, name: label, field, sorting }: { class: string; name: string; field: string; sorting: Sorting }) {
+  const on = (sorting.sort || "updated") === field;
+  const order = direction(sorting);
+  return (
+    <span class={name} role="columnheader" aria-sort={on ? (order === "asc" ? "ascending" : "descending") : "none"}>
+      <button type="button" class="head-sort" onClick={() => sortBy(sorting, field)}>
+        {label}
+        {on && <Icon name={order === "asc" ? "up" : "down"} />}
+      </button>
+    </span>
   );
 }
 

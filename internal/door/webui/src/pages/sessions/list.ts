@@ -5,10 +5,15 @@ import { aborted, asProblem, get, sessionPath, type Problem, type Query } from "
 import type { Page, Session } from "../../wire";
 
 // Rows is the order of rows, with forks below their parents. Keys are session IDs; keys of rows not
-// loaded yet begin with a question mark.
+// loaded yet begin with a question mark, those of groups with a number sign.
 export interface Rows {
   keys: string[];
   depths: Map<string, number>; // of nested rows
+}
+
+// isSession reports whether the key of a row is the ID of a session.
+export function isSession(key: string): boolean {
+  return key !== "" && key[0] !== "?" && key[0] !== "#";
 }
 
 const quick = 40; // size of the first page
@@ -56,10 +61,29 @@ export class SessionList {
   // correct.
   readonly rows = computed<Rows>(() => {
     this.shape.value;
-    const rows = nest(this.order, this.parents);
-    if (!this.done) for (let i = rows.keys.length; i < this.total.value; i++) rows.keys.push("?" + i);
+    const rows = this.plain ? nest(this.order, this.parents) : { keys: this.grouped(), depths: new Map<string, number>() };
+    if (!this.done) for (let i = this.order.length; i < this.total.value; i++) rows.keys.push("?" + i);
     return rows;
   });
+
+  // plain is set for the usual order, in which new sessions come first and forks are nested.
+  private get plain(): boolean {
+    return !this.query["sort"] && !this.query["order"] && !this.query["group"];
+  }
+
+  // grouped returns the order with a row before each group.
+  private grouped(): string[] {
+    if (!this.query["group"]) return [...this.order];
+    const keys: string[] = [];
+    let last: string | undefined;
+    for (const id of this.order) {
+      const group = this.items.get(id)?.group ?? "";
+      if (group !== last) keys.push("#" + group);
+      last = group;
+      keys.push(id);
+    }
+    return keys;
+  }
 
   readonly tags = computed<string[]>(() => {
     this.shape.value;
@@ -146,9 +170,15 @@ export class SessionList {
     });
   }
 
-  // touch schedules a reload of the first page after a burst of events.
+  // touch schedules a reload of the first page after a burst of events. In another order a known
+  // session is loaded again and keeps its place; only a new one reloads the list.
   touch(id?: string): void {
     if (id) this.asked.delete(id);
+    if (id && !this.plain && this.items.has(id)) {
+      this.touched.add(id);
+    } else {
+      this.stale = true;
+    }
     if (this.front) return;
     this.front = window.setTimeout(() => {
       this.front = 0;
@@ -156,8 +186,31 @@ export class SessionList {
     }, 400);
   }
 
+  private readonly touched = new Set<string>();
+  private stale = false;
+
+  // reorder reloads the loaded part of a list in another order.
+  private async reorder(): Promise<void> {
+    const ids = [...this.touched];
+    this.touched.clear();
+    const known = ids.map((id) => get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge({ ...s, group: this.items.get(id)?.group })));
+    await Promise.allSettled(known);
+    if (!this.stale) return;
+    this.stale = false;
+    const page = await get<Page<Session>>("/v1/sessions", { ...this.query, limit: Math.min(large, Math.max(quick, this.order.length)), count: true }, this.abort.signal);
+    const items = page.items ?? [];
+    this.order = items.map((s) => s.id);
+    for (const s of items) this.take(s);
+    this.cursor = page.cursor ?? "";
+    this.done = !this.cursor;
+    this.total.value = page.total;
+    this.reshape();
+  }
+
   private async refresh(): Promise<void> {
     try {
+      if (!this.plain) return await this.reorder();
+      this.stale = false;
       const query = { ...this.query, state: true, limit: 50, count: true };
       const page = await get<Page<Session>>("/v1/sessions", query, this.abort.signal);
       const latest = page.items ?? [];

@@ -1,9 +1,9 @@
 // A row of the session list.
 import { memo } from "./memo";
-import { cost, count, shortId, shortPath, tokens, titleOf } from "../../format";
+import { bytes, cost, count, longDay, shortId, shortPath, tokens, titleOf } from "../../format";
 import { toSession } from "../../router";
 import { running } from "../../running";
-import { Icon, Menu, Time, WindowBar, type MenuItem } from "../../ui";
+import { Icon, Menu, SourceBadge, Time, WindowBar, type MenuItem } from "../../ui";
 import { Unread } from "../parts";
 import type { Session } from "../../wire";
 
@@ -15,14 +15,16 @@ interface Props {
   select: (id: string, range: boolean) => void;
   menu: (s: Session) => (MenuItem | "-" | false)[];
   focused: (id: string) => void;
+  // sort is the field that the list is sorted by; the last columns show it.
+  sort: string;
 }
 
-export const SessionRow = memo(function SessionRow({ session: s, depth, selected, select, menu, focused }: Props) {
+export const SessionRow = memo(function SessionRow({ session: s, depth, selected, select, menu, focused, sort }: Props) {
   const live = s.live || running.value.has(s.id);
   const name = titleOf(s);
   return (
     <div class={"srow" + (selected ? " selected" : "")} data-depth={Math.min(depth, 3)}>
-      <span class="srow-pick">
+      <span class="srow-pick" role="cell">
         <input
           type="checkbox"
           checked={selected}
@@ -35,7 +37,7 @@ export const SessionRow = memo(function SessionRow({ session: s, depth, selected
         />
         <span class={"dot" + (live ? " on" : "")} role={live ? "img" : undefined} aria-label={live ? "turn running" : undefined} />
       </span>
-      <span class="srow-main">
+      <span class="srow-main" role="cell">
         {depth > 0 && <span class="srow-fork" role="img" aria-label="fork" title="fork" />}
         <a class={"srow-name" + (s.title ? "" : " untitled")} href={toSession(s.id)} title={name} onFocus={() => focused(s.id)}>
           {name}
@@ -54,32 +56,40 @@ export const SessionRow = memo(function SessionRow({ session: s, depth, selected
         ))}
         <span class="srow-where">{s.key ? s.key.replace(/^agent:/, "") : s.cwd ? shortPath(s.cwd) : shortId(s.id)}</span>
       </span>
-      <span class="srow-agent" title={s.source || s.agent}>{s.source || s.agent}</span>
-      <State session={s} />
-      <Time at={s.updated} class="srow-time num" />
-      <Menu label={`Actions for ${name}`} class="icon-button srow-more" align="end" items={() => menu(s)}>
-        <Icon name="more" />
-      </Menu>
+      <span class="srow-agent" role="cell" title={s.source || s.agent}>
+        {s.source ? <SourceBadge source={s.source} /> : s.agent}
+      </span>
+      <State session={s} sort={sort} />
+      <span class="srow-time num" role="cell">
+        <Time at={sort === "created" ? s.created : s.updated} />
+      </span>
+      <span class="srow-acts" role="cell">
+        <Menu label={`Actions for ${name}`} class="icon-button srow-more" align="end" items={() => menu(s)}>
+          <Icon name="more" />
+        </Menu>
+      </span>
     </div>
   );
 });
 
-function State({ session }: { session: Session }) {
+function State({ session, sort }: { session: Session; sort: string }) {
   const st = session.state;
   if (!st) {
     return (
       <>
-        <span class="srow-marks" />
-        <span class="srow-turns" />
-        <span class="srow-window" />
-        <span class="srow-tokens" />
+        <span class="srow-marks" role="cell" />
+        <span class="srow-turns" role="cell" />
+        <span class="srow-window" role="cell" />
+        <span class="srow-tokens num" role="cell">
+          {sort === "size" && bytes(session.bytes)}
+        </span>
       </>
     );
   }
   const used = st.counters.input + st.counters.output + st.counters.cacheRead + st.counters.cacheWrite;
   return (
     <>
-      <span class="srow-marks num">
+      <span class="srow-marks num" role="cell">
         {st.branches > 1 && (
           <span title={`${st.branches} branches`} aria-label={`${st.branches} branches`} role="img">
             ⎇{st.branches}
@@ -96,14 +106,14 @@ function State({ session }: { session: Session }) {
           </span>
         )}
       </span>
-      <span class="srow-turns num" title={`${count(st.turns)} turns`}>
+      <span class="srow-turns num" role="cell" title={`${count(st.turns)} turns`}>
         {count(st.turns)}
       </span>
-      <span class="srow-window">
+      <span class="srow-window" role="cell">
         <WindowBar usage={st.window} />
       </span>
-      <span class="srow-tokens num" title={`${count(used)} tokens in total, ${cost(st.counters.cost)}`}>
-        {tokens(used)}
+      <span class="srow-tokens num" role="cell" title={`${count(used)} tokens in total, ${cost(st.counters.cost)}, ${bytes(session.bytes)}`}>
+        {sort === "size" ? bytes(session.bytes) : sort === "cost" ? cost(st.counters.cost) : tokens(used)}
       </span>
     </>
   );
@@ -113,10 +123,27 @@ function State({ session }: { session: Session }) {
 export function PlaceholderRow() {
   return (
     <div class="srow coming" aria-busy="true">
-      <span class="srow-pick" />
-      <span class="srow-main">
+      <span class="srow-pick" role="cell" />
+      <span class="srow-main" role="cell">
         <span class="ghost" />
       </span>
     </div>
   );
+}
+
+// GroupRow is the row before the sessions of a group.
+export function GroupRow({ by, group }: { by: string; group: string }) {
+  return (
+    <div class="srow-group">
+      <span role="rowheader" aria-colspan={9}>
+        {by === "source" ? group === "firn" ? "firn" : <SourceBadge source={group} /> : groupName(by, group)}
+      </span>
+    </div>
+  );
+}
+
+function groupName(by: string, group: string): string {
+  if (by !== "day") return group ? shortPath(group) : "No directory";
+  const [y = 0, m = 1, d = 1] = group.split("-").map(Number);
+  return longDay(new Date(y, m - 1, d));
 }
