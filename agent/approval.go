@@ -140,11 +140,11 @@ func pendingOf(calls []firn.ToolCall, asked map[string]Question, closed map[stri
 	return pending
 }
 
-// callGate decides which calls of a turn may run.
-type callGate struct{ *turn }
+// turnCalls runs the tool calls of a turn, once they are approved.
+type turnCalls struct{ *turn }
 
 // approver returns the approver of the turn; nil if every call may run.
-func (t callGate) approver() Approver {
+func (t turnCalls) approver() Approver {
 	if t.in.Approver != nil {
 		return t.in.Approver
 	}
@@ -153,7 +153,7 @@ func (t callGate) approver() Approver {
 
 // resumeCalls continues calls that were pending when the previous turn ended: it asks again
 // and runs those that are allowed.
-func (t callGate) resumeCalls() error {
+func (t turnCalls) resumeCalls() error {
 	if t.approver() == nil || len(t.tools) == 0 {
 		return nil
 	}
@@ -178,7 +178,7 @@ func (t callGate) resumeCalls() error {
 
 // approve decides about a call and asks if necessary. It returns the reason of a refusal;
 // empty if the call may run. Original is the call as it is in the log.
-func (t callGate) approve(r *runningCalls, run Run, original, call firn.ToolCall) (refusal string, err error) {
+func (t turnCalls) approve(r *runningCalls, run Run, original, call firn.ToolCall) (refusal string, err error) {
 	approver := t.approver()
 	if approver == nil {
 		return "", nil
@@ -217,7 +217,7 @@ func (t callGate) approve(r *runningCalls, run Run, original, call firn.ToolCall
 }
 
 // acceptAnswer stores an answer. An answer to another call counts as a failure.
-func (t callGate) acceptAnswer(r *runningCalls, q Question, answer Answer) (refusal string, err error) {
+func (t turnCalls) acceptAnswer(r *runningCalls, q Question, answer Answer) (refusal string, err error) {
 	if answer.Call == "" && answer.Digest == "" {
 		answer.Call, answer.Digest = q.Call, q.Digest
 	}
@@ -244,7 +244,7 @@ func (t callGate) acceptAnswer(r *runningCalls, q Question, answer Answer) (refu
 type failedPreview struct{ error }
 
 // previewCall returns the change that a call would make.
-func (t callGate) previewCall(ctx context.Context, call firn.ToolCall) (diff string, err error) {
+func (t turnCalls) previewCall(ctx context.Context, call firn.ToolCall) (diff string, err error) {
 	p, ok := t.tools[call.Name].(tool.Previewer)
 	if !ok {
 		return "", nil

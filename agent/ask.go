@@ -183,5 +183,5 @@ func (t *turn) emitUsage(m *firn.Message) {
 		usage.Estimated = true
 	}
 	t.emit(usage)
-	t.warnWindow(usage)
+	(fitter{t}).warnWindow(usage)
 }

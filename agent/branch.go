@@ -53,9 +53,9 @@ func (a *Agent) Compact(ctx context.Context, id firn.ID, hint string) (compact.R
 	if err := t.chooseModel(); err != nil {
 		return compact.Result{}, fmt.Errorf("compact session %s: %w", id, err)
 	}
-	job := t.compactionJob(compact.Manual)
+	job := (fitter{t}).compactionJob(compact.Manual)
 	job.Hint, job.By = hint, "user"
-	return t.runCompaction(job)
+	return (fitter{t}).runCompaction(job)
 }
 
 func (a *Agent) summarizer() provider.Model {

@@ -72,7 +72,7 @@ type resultDetails struct {
 
 // call runs the tool calls of a stored answer in parallel. It stores each result as soon as
 // the preceding ones are stored, so the log has them in the order of the calls.
-func (t *turn) call(calls []firn.ToolCall) error {
+func (t turnCalls) call(calls []firn.ToolCall) error {
 	ran := t.runAll(calls)
 	defer ran.end()
 	round, limits := t.guard.round(calls), t.limits(len(calls))
@@ -84,7 +84,7 @@ func (t *turn) call(calls []firn.ToolCall) error {
 		ready[o.at] = o
 		failure, suspended = cmp.Or(failure, o.err), suspended || o.suspended
 		shown, cut := tool.Bound(o.result.Parts, limits)
-		callGate{t}.emitDone(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took, Details: o.result.Details}, o.suspended)
+		t.emitDone(ToolDone{Call: calls[o.at].ID, Name: calls[o.at].Name, State: o.state, Text: firn.JoinText(shown), Took: o.took, Details: o.result.Details}, o.suspended)
 		o.shown, o.cut = shown, cut
 		ready[o.at] = o
 		var batch []firn.Entry
@@ -113,14 +113,14 @@ func (t *turn) call(calls []firn.ToolCall) error {
 }
 
 // emitRunning returns a function that reports the start and the output of calls.
-func (t *turn) emitRunning(calls []firn.ToolCall) func(callReport) {
+func (t turnCalls) emitRunning(calls []firn.ToolCall) func(callReport) {
 	return func(r callReport) {
 		call := calls[r.at]
 		switch {
 		case r.started:
 			t.emit(ToolStarted{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
 		case r.stored != nil:
-			r.stored <- callGate{t}.storeApproval(r.entry, r.event)
+			r.stored <- t.storeApproval(r.entry, r.event)
 		default:
 			t.emit(ToolProgress{Call: call.ID, Name: call.Name, Text: r.text})
 		}
@@ -128,7 +128,7 @@ func (t *turn) emitRunning(calls []firn.ToolCall) func(callReport) {
 }
 
 // storeApproval stores an approval entry, unless it is nil, and emits its event.
-func (t callGate) storeApproval(entry *firn.Entry, event Event) error {
+func (t turnCalls) storeApproval(entry *firn.Entry, event Event) error {
 	if entry != nil {
 		if err := t.store(t.ctx, *entry); err != nil {
 			return err
@@ -139,7 +139,7 @@ func (t callGate) storeApproval(entry *firn.Entry, event Event) error {
 }
 
 // emitDone reports the end of a call, unless it is suspended.
-func (t callGate) emitDone(e ToolDone, suspended bool) {
+func (t turnCalls) emitDone(e ToolDone, suspended bool) {
 	if !suspended {
 		t.emit(e)
 	}
@@ -147,7 +147,7 @@ func (t callGate) emitDone(e ToolDone, suspended bool) {
 
 // storeResults stores results, even if the turn was stopped meanwhile. A result that the
 // log rejects is stored as an error.
-func (t *turn) storeResults(batch []firn.Entry) error {
+func (t turnCalls) storeResults(batch []firn.Entry) error {
 	if len(batch) == 0 {
 		return nil
 	}
@@ -238,7 +238,7 @@ func (r *runningCalls) report(c callReport) {
 }
 
 // runAll starts the calls, at most maxParallelCalls at a time.
-func (t *turn) runAll(calls []firn.ToolCall) *runningCalls {
+func (t turnCalls) runAll(calls []firn.ToolCall) *runningCalls {
 	ctx, cancel := context.WithCancel(t.ctx)
 	r := &runningCalls{ctx: ctx, cancel: cancel, results: make(chan outcome, len(calls)), reports: make(chan callReport, len(calls)), open: make(map[int]bool)}
 	slots := make(chan struct{}, maxParallelCalls)
@@ -310,7 +310,7 @@ func (r *runningCalls) end() {
 const cancelledText = "[firn] the call was canceled before it finished"
 
 // runOne runs one call. A panic of the tool becomes an error.
-func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, call firn.ToolCall) (o outcome) {
+func (t turnCalls) runOne(ctx context.Context, r *runningCalls, run Run, at int, call firn.ToolCall) (o outcome) {
 	o.at = at
 	began := time.Now()
 	defer func() {
@@ -324,10 +324,10 @@ func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, cal
 		o.state, o.result = CallCanceled, tool.TextResult(cancelledText)
 		return o
 	}
-	if call, o = (callGate{t}).permit(ctx, r, run, call, o); o.state != "" {
+	if call, o = t.permit(ctx, r, run, call, o); o.state != "" {
 		return o
 	}
-	ctx, changes := recordChanges(callGate{t}.withCall(ctx, call), t, run, call)
+	ctx, changes := recordChanges(t.withCall(ctx, call), t.turn, run, call)
 	o.state, o.result = t.toolStep(ctx, run, call)
 	o.files = changes()
 	if o.state == callInterrupted {
@@ -345,7 +345,7 @@ func (t *turn) runOne(ctx context.Context, r *runningCalls, run Run, at int, cal
 
 // permit asks the hook and the approver about a call. It returns the call with its actual
 // arguments, and an outcome with a state if the call must not run.
-func (t callGate) permit(ctx context.Context, r *runningCalls, run Run, call firn.ToolCall, o outcome) (firn.ToolCall, outcome) {
+func (t turnCalls) permit(ctx context.Context, r *runningCalls, run Run, call firn.ToolCall, o outcome) (firn.ToolCall, outcome) {
 	verdict, err := t.checkCall(ctx, run, call)
 	if err != nil {
 		o.state, o.err, o.result = CallDenied, err, errorResult(fmt.Errorf("the call was not allowed: %w", err))
@@ -386,7 +386,7 @@ func callHook[T any](hook func() (T, error)) (result T, err error) {
 }
 
 // checkCall asks the BeforeTool hook about a call.
-func (t *turn) checkCall(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error) {
+func (t turnCalls) checkCall(ctx context.Context, run Run, call firn.ToolCall) (Verdict, error) {
 	if t.a.Hooks.BeforeTool == nil {
 		return Verdict{}, nil
 	}
@@ -394,7 +394,7 @@ func (t *turn) checkCall(ctx context.Context, run Run, call firn.ToolCall) (Verd
 }
 
 // toolStep runs the called tool as a step.
-func (t *turn) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state CallState, result tool.Result) {
+func (t turnCalls) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state CallState, result tool.Result) {
 	if _, known := t.tools[call.Name]; !known {
 		return t.runTool(ctx, call) // it returns an error with the model's own name for the tool
 	}
@@ -411,7 +411,7 @@ func (t *turn) toolStep(ctx context.Context, run Run, call firn.ToolCall) (state
 }
 
 // runTool runs the called tool.
-func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool.Result) {
+func (t turnCalls) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool.Result) {
 	x, ok := t.tools[call.Name]
 	if !ok {
 		return CallFailed, errorResult(fmt.Errorf("unknown tool %q; the tools are: %s", firn.CutText(call.Name, 80), t.toolNames()))
@@ -433,7 +433,7 @@ func (t *turn) runTool(ctx context.Context, call firn.ToolCall) (CallState, tool
 	return CallDone, result
 }
 
-func (t *turn) toolNames() string {
+func (t turnCalls) toolNames() string {
 	if len(t.specs) == 0 {
 		return "none"
 	}
@@ -453,7 +453,7 @@ func errorResult(err error) tool.Result {
 
 // limits returns the limits for each of n results, so that together they take at most about
 // a quarter of the model's window.
-func (t *turn) limits(n int) tool.Limits {
+func (t turnCalls) limits(n int) tool.Limits {
 	const charsPerToken, share = 4, 4
 	limits := t.a.Results
 	most := max(int(t.info.Window)*charsPerToken/share/n, 1)
@@ -465,7 +465,7 @@ func (t *turn) limits(n int) tool.Limits {
 
 // resultEntry returns the entry of a result. The text for the model is limited; the full
 // text is kept in the details.
-func (t *turn) resultEntry(call firn.ToolCall, o outcome, warning string) firn.Entry {
+func (t turnCalls) resultEntry(call firn.ToolCall, o outcome, warning string) firn.Entry {
 	details := resultDetails{State: o.state, Ms: o.took.Milliseconds(), Arguments: o.arguments, Files: o.files, Details: o.result.Details}
 	if o.cut {
 		details.Full = firn.JoinText(o.result.Parts)

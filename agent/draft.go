@@ -76,7 +76,7 @@ var errKilled = errors.New("interrupted: firn exited during the answer")
 
 // recoverDraft returns a marked answer made from the chunks that a crash left. It returns
 // false if there are none.
-func (t *turn) recoverDraft() (firn.Entry, bool) {
+func (t starter) recoverDraft() (firn.Entry, bool) {
 	thinking, text := joinLoose(t.path)
 	var parts []firn.Part
 	if thinking != "" {

@@ -74,7 +74,7 @@ func (t *turn) sourcePath() window.Path {
 		p.Head, p.End = t.path.Head, t.path.End
 	}
 	p = p.Limit(cmp.Or(t.in.Turns, t.a.Turns))
-	p = t.applyPruning(p)
+	p = (fitter{t}).applyPruning(p)
 	if t.a.ResultBudget > 0 {
 		p = p.BoundResults(t.a.ResultBudget)
 	}
@@ -117,10 +117,10 @@ func (t *turn) request() (provider.Request, error) {
 		return provider.Request{}, err
 	}
 	if fixed := t.fixed().all(); fixed >= t.info.Window {
-		return provider.Request{}, t.tooBig(nil)
+		return provider.Request{}, (fitter{t}).tooBig(nil)
 	}
 	source := t.sourcePath()
-	fitted := t.fitPath(source)
+	fitted := (fitter{t}).fitPath(source)
 	t.fit.omitted = len(fitted.Out) > len(source.Out)
 	w := window.Build(fitted, t.options())
 	if len(w.Items) == 0 {
@@ -185,8 +185,11 @@ func (t *turn) fixed() fixedTokens {
 	return f
 }
 
+// fitter fits the path of a turn to the model's window.
+type fitter struct{ *turn }
+
 // makeRoom refreshes the path and compacts the session if that is due.
-func (t *turn) makeRoom() error {
+func (t fitter) makeRoom() error {
 	if err := t.refreshPath(); err != nil {
 		return err
 	}
@@ -219,13 +222,13 @@ func (t *turn) makeRoom() error {
 
 // overfull reports whether turns have to be left out. A size that the provider reported for
 // a window with omissions does not count for the whole.
-func (t *turn) overfull() bool {
+func (t fitter) overfull() bool {
 	p := t.sourcePath()
 	return len(t.fitPath(p).Out) > len(p.Out)
 }
 
 // fitPath leaves out the oldest turns if they do not fit.
-func (t *turn) fitPath(p window.Path) window.Path {
+func (t fitter) fitPath(p window.Path) window.Path {
 	budget := t.windowSize() - t.outputReserve() - t.fixed().all()
 	return p.Fit(max(budget, 1), t.a.counter())
 }
@@ -250,7 +253,7 @@ func (t *turn) isFatal(err error) bool {
 // compact runs a compaction and refreshes the path. A failed compaction is reported and is
 // an error only if the turn cannot continue; otherwise turns are left out to make the
 // window fit.
-func (t *turn) compact(reason compact.Reason, tokens int64) error {
+func (t fitter) compact(reason compact.Reason, tokens int64) error {
 	t.emit(CompactionStarted{Reason: string(reason), Tokens: tokens})
 	result, err := t.runCompaction(t.compactionJob(reason))
 	done := CompactionDone{
@@ -283,7 +286,7 @@ func (t *turn) compact(reason compact.Reason, tokens int64) error {
 }
 
 // runCompaction runs a compaction as a step.
-func (t *turn) runCompaction(job compact.Job) (compact.Result, error) {
+func (t fitter) runCompaction(job compact.Job) (compact.Result, error) {
 	ctx, end := t.around(t.ctx, t.hookRun(), Step{Kind: StepCompaction, Name: string(job.Reason)})
 	result, err := compact.Run(ctx, job)
 	if err != nil {
@@ -295,7 +298,7 @@ func (t *turn) runCompaction(job compact.Job) (compact.Result, error) {
 }
 
 // compactionJob returns a compaction job for this session and model.
-func (t *turn) compactionJob(reason compact.Reason) compact.Job {
+func (t fitter) compactionJob(reason compact.Reason) compact.Job {
 	fixed := t.fixed()
 	job := compact.Job{
 		Store: t.a.Store, Session: t.log.id, Model: guardedModel{t.model}, Settings: t.a.Compaction,
@@ -331,7 +334,7 @@ func compactionNotice(c CompactionDone) string {
 // handleRefusal handles the error of a model call and reports whether to call again. A
 // provider may reject old thinking, for example after a change of account; the call is then
 // repeated once without it.
-func (t *turn) handleRefusal(err error) (again bool, _ error) {
+func (t fitter) handleRefusal(err error) (again bool, _ error) {
 	switch provider.KindOf(err) {
 	case provider.Overflow:
 		return t.handleOverflow(err)
@@ -353,7 +356,7 @@ func (t *turn) handleRefusal(err error) (again bool, _ error) {
 
 // handleOverflow handles a request that was too large for the model: it compacts the
 // session and retries once. If that does not help, the error names the largest part.
-func (t *turn) handleOverflow(err error) (again bool, _ error) {
+func (t fitter) handleOverflow(err error) (again bool, _ error) {
 	t.fit.overflows++
 	if !t.learnLimit(err) {
 		t.fit.tight = max(t.fit.tight, 1) * 2
@@ -393,12 +396,12 @@ const (
 )
 
 // autoCompacts reports whether the session may be compacted without asking.
-func (t *turn) autoCompacts() bool {
+func (t fitter) autoCompacts() bool {
 	return t.a.Compaction.Mode != compact.Off && t.a.Compaction.Mode != compact.Suggest
 }
 
 // suggestCompaction reports, once per turn, that compaction is due.
-func (t *turn) suggestCompaction(tokens int64) {
+func (t fitter) suggestCompaction(tokens int64) {
 	if t.a.Compaction.Mode == compact.Suggest && !t.fit.suggested {
 		t.fit.suggested = true
 		t.emit(CompactionDue{Tokens: tokens, Limit: t.a.Compaction.Limit(t.windowSize())})
@@ -407,7 +410,7 @@ func (t *turn) suggestCompaction(tokens int64) {
 
 // learnLimit records the limit that a provider reported with a rejection, and reports
 // whether it is new. The provider's token count is used to convert the limit to our count.
-func (t *turn) learnLimit(err error) bool {
+func (t fitter) learnLimit(err error) bool {
 	limit, sent := provider.ReportedLimit(err)
 	if limit <= 0 || limit == t.fit.stated {
 		return false
@@ -438,7 +441,7 @@ func (t *turn) inputTokens() int64 {
 
 // tooBig returns the error for a repeated rejection. It names the parts that take up the
 // window.
-func (t *turn) tooBig(cause error) error {
+func (t fitter) tooBig(cause error) error {
 	fixed := t.fixed()
 	return &compact.TooBig{
 		System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
@@ -449,7 +452,7 @@ func (t *turn) tooBig(cause error) error {
 
 // prune marks old tool results to be shortened from now on, if the provider's cache has
 // expired.
-func (t *turn) prune() error {
+func (t fitter) prune() error {
 	if t.a.Pruning.After <= 0 || t.in.History != nil || len(t.path.Entries) == 0 {
 		return nil
 	}
@@ -479,7 +482,7 @@ func lastAnswer(p window.Path) *firn.Message {
 
 // applyPruning applies the latest mark: results before it are pruned, always in the same
 // way; later ones are not.
-func (t *turn) applyPruning(p window.Path) window.Path {
+func (t fitter) applyPruning(p window.Path) window.Path {
 	if t.a.Pruning.After <= 0 {
 		return p
 	}

@@ -49,12 +49,12 @@ const (
 
 // flush lets the agent take notes if a compaction is near and it has not done so since the
 // last one. A failure is recorded and does not stop the turn.
-func (t *turn) flush(tokens int64) error {
+func (t fitter) flush(tokens int64) error {
 	specs := t.flushTools()
 	if t.a.Flush.Off || len(specs) == 0 || tokens <= t.flushAt() || flushed(t.path) {
 		return nil
 	}
-	s := &sideConversation{turn: t, specs: specs, path: t.flushPath()}
+	s := &sideConversation{turn: t.turn, specs: specs, path: t.flushPath()}
 	failure := s.run()
 	if cause := context.Cause(t.ctx); cause != nil {
 		if len(s.usage) > 0 { // the calls have been paid for
@@ -78,7 +78,7 @@ func (t *turn) flush(tokens int64) error {
 
 // flushAt returns the size above which notes are taken, slightly below the compaction
 // limit. If the window is too small for that, it returns the size of the window.
-func (t *turn) flushAt() int64 {
+func (t fitter) flushAt() int64 {
 	soft := t.a.Flush.Soft
 	if soft <= 0 {
 		soft = 4000
@@ -100,7 +100,7 @@ func flushed(p window.Path) bool {
 }
 
 // flushTools returns the tools for taking notes.
-func (t *turn) flushTools() []provider.Tool {
+func (t fitter) flushTools() []provider.Tool {
 	names := t.a.Flush.Tools
 	if names == nil {
 		names = []string{"remember"}
@@ -115,7 +115,7 @@ func (t *turn) flushTools() []provider.Tool {
 }
 
 // flushPath returns the conversation with the request to take notes at its end.
-func (t *turn) flushPath() window.Path {
+func (t fitter) flushPath() window.Path {
 	p := t.sourcePath()
 	prompt := withNoReplyHint(t.a.Flush.Prompt, flushPrompt)
 	p.Entries = append(slices.Clip(p.Entries), firn.UserText(prompt))
@@ -179,7 +179,7 @@ func (s *sideConversation) runCall(call firn.ToolCall) firn.Entry {
 	if !slices.ContainsFunc(s.specs, func(t provider.Tool) bool { return t.Name == call.Name }) {
 		call.Name = "none of " + call.Name // a name that matches no tool
 	}
-	ran := s.runAll([]firn.ToolCall{call})
+	ran := (turnCalls{s.turn}).runAll([]firn.ToolCall{call})
 	defer ran.end()
 	o := ran.wait(callReport.drop)
 	if o.state == CallDone {

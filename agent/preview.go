@@ -71,7 +71,7 @@ func (a *Agent) PreviewWith(ctx context.Context, id firn.ID, path window.Path, o
 		}
 		p.Injected = t.injected
 	}
-	p.Fitted = t.fitPath(t.sourcePath())
+	p.Fitted = (fitter{t}).fitPath(t.sourcePath())
 	w := window.Build(p.Fitted, t.options())
 	p.Tools = t.fixed().tools
 	p.Tokens = w.Tokens.Total
@@ -127,7 +127,7 @@ func (a *Agent) CompactWith(ctx context.Context, id firn.ID, o CompactOptions) (
 	if err != nil {
 		return compact.Result{}, err
 	}
-	return t.runCompaction(job)
+	return (fitter{t}).runCompaction(job)
 }
 
 // PlanCompaction returns the plan of CompactWith without running it. The actual compaction
@@ -151,7 +151,7 @@ func (a *Agent) compaction(ctx context.Context, id firn.ID, o CompactOptions) (*
 	if err := t.chooseModel(); err != nil {
 		return nil, compact.Job{}, fmt.Errorf("compact session %s: %w", id, err)
 	}
-	job := t.compactionJob(compact.Manual)
+	job := (fitter{t}).compactionJob(compact.Manual)
 	job.Hint, job.By, job.Extra = o.Hint, "user", o.Extra
 	if o.KeepRecent > 0 {
 		job.KeepRecent = o.KeepRecent

@@ -14,8 +14,11 @@ import (
 	"firn.dev/window"
 )
 
+// starter starts a turn: it opens the session and stores the user's message.
+type starter struct{ *turn }
+
 // startTurn reads the session and makes the user's message durable.
-func (t *turn) startTurn() error {
+func (t starter) startTurn() error {
 	started, batch, err := t.tryStart()
 	for isConflict(err) { // another writer appended, possibly this very message
 		t.opened, t.path, t.log = false, window.Path{}, t.log.fresh()
@@ -35,7 +38,7 @@ func (t *turn) startTurn() error {
 // tryStart reads the session and appends the first entries of the turn. It fails with a
 // conflict if another writer appended meanwhile. If the previous turn was interrupted in
 // the middle of an answer, the stored chunks are turned into a marked answer first.
-func (t *turn) tryStart() (started Started, batch []firn.Entry, err error) {
+func (t starter) tryStart() (started Started, batch []firn.Entry, err error) {
 	if err := t.loadPath(); err != nil {
 		return started, nil, err
 	}
@@ -56,7 +59,7 @@ func (t *turn) tryStart() (started Started, batch []firn.Entry, err error) {
 }
 
 // header returns the header entry if the session does not exist yet.
-func (t *turn) header() []firn.Entry {
+func (t starter) header() []firn.Entry {
 	if t.path.End != store.Start {
 		return nil
 	}
@@ -65,7 +68,7 @@ func (t *turn) header() []firn.Entry {
 
 // inputEntries determines the input of the turn and returns the entries to store. There are
 // none if the message is already stored or if the turn continues an unanswered message.
-func (t *turn) inputEntries(started *Started) ([]firn.Entry, error) {
+func (t starter) inputEntries(started *Started) ([]firn.Entry, error) {
 	if len(t.in.Parts) == 0 {
 		if !unanswered(t.path) {
 			return nil, fmt.Errorf("continue session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
@@ -95,7 +98,7 @@ func (t *turn) inputEntries(started *Started) ([]firn.Entry, error) {
 
 // hasEntry reports whether the session has an entry with that ID, on the path or further
 // back, as far as such an entry can be.
-func (t *turn) hasEntry(id firn.EntryID) (bool, error) {
+func (t starter) hasEntry(id firn.EntryID) (bool, error) {
 	if id == "" || containsEntry(t.path, id) {
 		return id != "", nil
 	}
@@ -116,7 +119,7 @@ func (t *turn) hasEntry(id firn.EntryID) (bool, error) {
 
 // loadPath reads the live part of the session. A session that does not exist yet has an
 // empty path.
-func (t *turn) loadPath() error {
+func (t starter) loadPath() error {
 	if t.a.Resident != nil {
 		if path, ok := t.a.Resident.Load(t.log.id); ok {
 			t.path, t.opened = path, true
@@ -163,7 +166,7 @@ func createdAt(e firn.Entry) time.Time {
 }
 
 // userEntry returns the entry of the user's message.
-func (t *turn) userEntry() firn.Entry {
+func (t starter) userEntry() firn.Entry {
 	e := firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: t.in.Parts, Time: t.a.now()})
 	if t.in.ID != "" {
 		e.ID = t.in.ID
@@ -285,7 +288,7 @@ func lastUserText(p window.Path) string {
 }
 
 // firstTitle returns a title entry made from the first message of a session.
-func (t *turn) firstTitle() []firn.Entry {
+func (t starter) firstTitle() []firn.Entry {
 	if !t.first || t.a.NoTitles || titled(t.path) || t.path.End != store.Start && userTitled(t.ctx, t.a.Store, t.log.id) {
 		return nil
 	}

@@ -147,22 +147,22 @@ type turn struct {
 
 // run runs the whole turn; each step has its own file.
 func (t *turn) run() error {
-	if err := t.startTurn(); err != nil {
+	if err := (starter{t}).startTurn(); err != nil {
 		return err
 	}
 	t.narrowToUnanswered()
 	if err := t.prepare(); err != nil {
 		return err
 	}
-	if err := (callGate{t}).resumeCalls(); err != nil {
+	if err := (turnCalls{t}).resumeCalls(); err != nil {
 		return err
 	}
 	for t.out.Rounds < t.a.rounds() {
-		if err := t.makeRoom(); err != nil {
+		if err := (fitter{t}).makeRoom(); err != nil {
 			return err
 		}
 		answer, err := t.ask()
-		if again, err := t.handleRefusal(err); err != nil {
+		if again, err := (fitter{t}).handleRefusal(err); err != nil {
 			return err
 		} else if again {
 			continue
@@ -186,7 +186,7 @@ func (t *turn) handleAnswer(answer firn.Entry) (done bool, err error) {
 			return true, nil
 		}
 		t.answer = answer.ID
-		return false, t.call(calls)
+		return false, (turnCalls{t}).call(calls)
 	}
 	if blankParts(message.Parts) {
 		return false, t.handleEmpty()
@@ -286,7 +286,7 @@ func (t *turn) setTools() error {
 		t.specs = terms.Tools
 		return terms.check()
 	}
-	for _, x := range (callGate{t}).turnTools() {
+	for _, x := range (turnCalls{t}).turnTools() {
 		spec := x.Spec()
 		if _, twice := t.tools[spec.Name]; twice {
 			return fmt.Errorf("two tools are called %q: %w", spec.Name, firn.ErrInvalid)

@@ -32,7 +32,7 @@ func LevelOf(tokens, window int64) Level {
 // warnWindow warns the user that the window is filling up, unless it is compacted
 // automatically or compaction was suggested. It warns once when the first level is reached,
 // and in every turn at the second.
-func (t *turn) warnWindow(usage WindowUsage) {
+func (t fitter) warnWindow(usage WindowUsage) {
 	if t.autoCompacts() && !t.fit.stuck || t.fit.suggested {
 		return
 	}
@@ -55,7 +55,7 @@ func (t *turn) warnWindow(usage WindowUsage) {
 }
 
 // levelBefore returns the level of the window before the message of this turn.
-func (t *turn) levelBefore() Level {
+func (t fitter) levelBefore() Level {
 	if t.autoCompacts() || t.fit.measured {
 		return t.fit.level
 	}
@@ -72,7 +72,7 @@ func (t *turn) levelBefore() Level {
 }
 
 // breakerNotice notifies the user that automatic compaction is paused.
-func (t *turn) breakerNotice() {
+func (t fitter) breakerNotice() {
 	b := compact.BreakerOf(t.path)
 	if b.IsOpen(t.a.Compaction, t.a.now()) && b.Failures == t.a.Compaction.FailureLimit() {
 		t.emit(Notice{Level: LevelHigh, Text: fmt.Sprintf("compaction failed %d times in a row; summaries are paused until %s; /compact retries now",

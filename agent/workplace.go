@@ -39,7 +39,7 @@ type Call struct {
 type callKey struct{}
 
 // withCall adds a call to the context of its tool.
-func (t callGate) withCall(ctx context.Context, call firn.ToolCall) context.Context {
+func (t turnCalls) withCall(ctx context.Context, call firn.ToolCall) context.Context {
 	return context.WithValue(ctx, callKey{}, Call{t.answer, call})
 }
 
@@ -51,7 +51,7 @@ func CallOf(ctx context.Context) (Call, bool) {
 
 // turnTools returns the tools of the turn: the agent's, with those of the workplace instead
 // of those in the agent's own workspace.
-func (t callGate) turnTools() []tool.Tool {
+func (t turnCalls) turnTools() []tool.Tool {
 	place := t.in.Workplace
 	if place == nil {
 		return t.a.Tools
@@ -73,7 +73,7 @@ func (t callGate) turnTools() []tool.Tool {
 }
 
 // workplace returns the directory of the turn's workplace; empty if it has none.
-func (t callGate) workplace() string {
+func (t turnCalls) workplace() string {
 	if t.in.Workplace == nil {
 		return ""
 	}
