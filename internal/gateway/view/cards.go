@@ -159,18 +159,18 @@ func (v *View) record(ctx context.Context, id firn.ID, ref string) (firn.Record,
 	if err != nil {
 		return firn.Record{}, err
 	}
-	return v.recordAt(ctx, id, at)
+	return recordAt(ctx, v.Store, id, at)
 }
 
 // placeOf returns the position of an entry. It reads back to it, or uses the shape of the
 // session if it is far from the end.
 func (v *View) placeOf(ctx context.Context, id firn.ID, entry firn.EntryID) (firn.Pos, error) {
-	shape, done, err := v.knownShape(ctx, id)
+	shape, done, err := (shaper{v}).knownShape(ctx, id)
 	if err != nil {
 		return 0, err
 	}
 	if shape == nil {
-		for rec, err := range v.readBackBounded(ctx, id) {
+		for rec, err := range readBackBounded(ctx, v.Store, id) {
 			if errors.Is(err, errLong) {
 				break
 			}

@@ -42,7 +42,7 @@ func (v *View) Course(ctx context.Context, id firn.ID, head string) (wire.Course
 			return out, err
 		}
 	}
-	s, done, err := v.shapeOfEnd(ctx, id)
+	s, done, err := (shaper{v}).shapeOfEnd(ctx, id)
 	if err != nil {
 		return out, err
 	}

@@ -209,7 +209,7 @@ func (r *entryReader) number(ctx context.Context) error {
 // markMisplaced marks the entries of the page whose links are broken, if the shape of the
 // session is known or the session is small.
 func (r *entryReader) markMisplaced(ctx context.Context) error {
-	shape, done, err := r.v.knownShape(ctx, r.id)
+	shape, done, err := (shaper{r.v}).knownShape(ctx, r.id)
 	if err != nil {
 		return err
 	}

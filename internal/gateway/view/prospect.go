@@ -47,9 +47,9 @@ var errLong = errors.New("the live part is long")
 // prospect returns the next request to the session's model. Its cost is proportional to the
 // request, not to the session, once the shape of a long uncompacted session is known.
 func (v *View) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
-	if !v.knownLong(id) {
+	if !(shaper{v}).knownLong(id) {
 		p := &prospect{}
-		err := p.collect(v.readBackBounded(ctx, id))
+		err := p.collect(readBackBounded(ctx, v.Store, id))
 		if err == nil {
 			p.Preview, err = v.nextRequest(ctx, id, p.path)
 		}
@@ -104,10 +104,10 @@ func comparePos(a, b firn.Pos) int {
 }
 
 // readBackBounded reads a session backward and fails with errLong if it is too long.
-func (v *View) readBackBounded(ctx context.Context, id firn.ID) iter.Seq2[firn.Record, error] {
+func readBackBounded(ctx context.Context, st store.Store, id firn.ID) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		read, size := 0, 0
-		for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
+		for rec, err := range st.ReadBack(ctx, id, store.End) {
 			if read, size = read+1, size+len(rec.Line()); err == nil && (read > mostAtOnce || size > mostAtOnceBytes) {
 				yield(firn.Record{}, errLong)
 				return
@@ -126,7 +126,7 @@ func (v *View) collectTail(ctx context.Context, id firn.ID, reach int64) (*prosp
 	if a, err := v.Agent(ctx, id); err == nil {
 		plain = a.ResultBudget <= 0
 	}
-	s, done, err := v.weighedShape(ctx, id)
+	s, done, err := (shaper{v}).weighedShape(ctx, id)
 	if err != nil {
 		return nil, err
 	}
@@ -137,7 +137,7 @@ func (v *View) collectTail(ctx context.Context, id firn.ID, reach int64) (*prosp
 		return p, p.collect(v.Store.ReadBack(ctx, id, store.End))
 	}
 	p.cut, p.beyond = true, window.OverBudget
-	if err := p.collect(v.readFromRoots(ctx, id, from)); err != nil {
+	if err := p.collect(readFromRoots(ctx, v.Store, id, from)); err != nil {
 		return nil, err
 	}
 	p.path.Start = from.at
@@ -202,18 +202,18 @@ func (r *reading) chosen(before int, hidden map[firn.EntryID]bool) []firn.Pos {
 }
 
 // readFromRoots reads a session backward to its roots.
-func (v *View) readFromRoots(ctx context.Context, id firn.ID, from roots) iter.Seq2[firn.Record, error] {
+func readFromRoots(ctx context.Context, st store.Store, id firn.ID, from roots) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
 		older := make([]firn.Record, 0, len(from.marks))
 		for _, at := range from.marks {
-			rec, err := v.recordAt(ctx, id, at)
+			rec, err := recordAt(ctx, st, id, at)
 			if err != nil {
 				yield(firn.Record{}, err)
 				return
 			}
 			older = append(older, rec)
 		}
-		for rec, err := range v.Store.ReadBack(ctx, id, store.End) {
+		for rec, err := range st.ReadBack(ctx, id, store.End) {
 			if err == nil && rec.At == from.at {
 				rec.Glance.Parent, rec.Glance.NoParent = "", false
 				if len(older) > 0 {
@@ -241,8 +241,8 @@ func (v *View) readFromRoots(ctx context.Context, id firn.ID, from roots) iter.S
 }
 
 // recordAt reads the record at a position. The record stays valid.
-func (v *View) recordAt(ctx context.Context, id firn.ID, at firn.Pos) (firn.Record, error) {
-	for rec, err := range v.Store.Read(ctx, id, at) {
+func recordAt(ctx context.Context, st store.Store, id firn.ID, at firn.Pos) (firn.Record, error) {
+	for rec, err := range st.Read(ctx, id, at) {
 		if err != nil {
 			return firn.Record{}, err
 		}
@@ -304,7 +304,7 @@ type Glimpse struct {
 // the session changes.
 func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 	setup := v.setup.Load()
-	if s, done, err := v.knownShape(ctx, id); err == nil && s != nil {
+	if s, done, err := (shaper{v}).knownShape(ctx, id); err == nil && s != nil {
 		seen, fresh := s.glimpsed(setup)
 		done()
 		if fresh {

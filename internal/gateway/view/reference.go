@@ -205,7 +205,7 @@ func StartsTurn(rec *firn.Record) bool {
 // entryNamed finds an entry by ID, label or ID prefix. It reads the session from its end as
 // far as necessary; for a long or already known session it uses the shape.
 func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.EntryID, error) {
-	shape, done, err := v.knownShape(ctx, id)
+	shape, done, err := (shaper{v}).knownShape(ctx, id)
 	if err != nil {
 		return "", err
 	}
@@ -214,7 +214,7 @@ func (v *View) entryNamed(ctx context.Context, id firn.ID, name string) (firn.En
 		return shape.named(name)
 	}
 	s := entrySearch{name: name}
-	for rec, err := range v.readBackBounded(ctx, id) {
+	for rec, err := range readBackBounded(ctx, v.Store, id) {
 		if errors.Is(err, errLong) {
 			shape, done, err := v.Shape(ctx, id)
 			if err != nil {

@@ -67,34 +67,37 @@ type labelled struct {
 // before that, no function that uses the shape may be called. Weights may be missing. A
 // shape that is too large for the cache is read each time.
 func (v *View) Shape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
-	return v.wholeShape(ctx, id, false)
+	return (shaper{v}).wholeShape(ctx, id, false)
 }
 
+// shaper reads shapes of sessions, and keeps those that are used.
+type shaper struct{ *View }
+
 // weighedShape is like Shape but includes weights, unless the session is very long.
-func (v *View) weighedShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
+func (v shaper) weighedShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
 	return v.wholeShape(ctx, id, true)
 }
 
-func (v *View) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *Shape, done func(), err error) {
+func (v shaper) wholeShape(ctx context.Context, id firn.ID, weights bool) (s *Shape, done func(), err error) {
 	s, done, err = v.acquireShape(ctx, v.cache.shape(id, true), weights)
 	if err != nil || s.from == store.Start {
 		return s, done, err
 	}
 	done()
 	s = &Shape{id: id}
-	if err = s.read(ctx, v, false); err != nil {
+	if err = s.read(ctx, v.View, false); err != nil {
 		return nil, nil, fmt.Errorf("read structure of session %s: %w", id, err)
 	}
 	return s, func() {}, nil
 }
 
 // shapeOfEnd is like weighedShape, but of a very long session it has only the end.
-func (v *View) shapeOfEnd(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
+func (v shaper) shapeOfEnd(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
 	return v.acquireShape(ctx, v.cache.shape(id, true), true)
 }
 
 // knownShape returns the shape of a session if it is cached, else nil.
-func (v *View) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
+func (v shaper) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(), err error) {
 	if s = v.cache.shape(id, false); s == nil {
 		return nil, nil, nil
 	}
@@ -106,7 +109,7 @@ func (v *View) knownShape(ctx context.Context, id firn.ID) (s *Shape, done func(
 }
 
 // knownLong reports whether a session is known to have more than mostAtOnce entries.
-func (v *View) knownLong(id firn.ID) bool {
+func (v shaper) knownLong(id firn.ID) bool {
 	s := v.cache.shape(id, false)
 	if s == nil {
 		return false
@@ -120,14 +123,14 @@ func (v *View) knownLong(id firn.ID) bool {
 func (r *reading) weighed() bool { return len(r.entries) == r.Tree.Len() }
 
 // acquireShape brings a shape up to date and locks it for reading.
-func (v *View) acquireShape(ctx context.Context, s *Shape, weights bool) (*Shape, func(), error) {
+func (v shaper) acquireShape(ctx context.Context, s *Shape, weights bool) (*Shape, func(), error) {
 	for {
 		s.mu.RLock()
-		if (s.weighed() || !weights) && s.upToDate(ctx, v) {
+		if (s.weighed() || !weights) && s.upToDate(ctx, v.View) {
 			return s, s.mu.RUnlock, nil
 		}
 		s.mu.RUnlock()
-		if err := s.catchUp(ctx, v, weights); err != nil {
+		if err := s.catchUp(ctx, v.View, weights); err != nil {
 			v.cache.grown(s, v.cache.limit+1) // do not cache it
 			return nil, nil, fmt.Errorf("read structure of session %s: %w", s.id, err)
 		}

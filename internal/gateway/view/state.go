@@ -51,13 +51,13 @@ func (v *View) breaker(ctx context.Context, id firn.ID, b compact.Breaker) *wire
 // counters returns the usage of a session and the number of its branches. It counts from
 // the end of the latest turn; if no turn is near, it uses the shape of the session.
 func (v *View) counters(ctx context.Context, id firn.ID) (agent.Counters, int, error) {
-	if !v.knownLong(id) {
+	if !(shaper{v}).knownLong(id) {
 		used, branches, err := agent.CountBranches(ctx, nearEnd{v.Store, v}, id)
 		if !errors.Is(err, errLong) {
 			return used, branches, err
 		}
 	}
-	s, done, err := v.weighedShape(ctx, id)
+	s, done, err := (shaper{v}).weighedShape(ctx, id)
 	if err != nil {
 		return agent.Counters{}, 0, err
 	}
@@ -79,7 +79,7 @@ func (n nearEnd) ReadBack(ctx context.Context, id firn.ID, before firn.Pos) iter
 	if before != store.End {
 		return n.Store.ReadBack(ctx, id, before)
 	}
-	return n.v.readBackBounded(ctx, id)
+	return readBackBounded(ctx, n.v.Store, id)
 }
 
 // sendPolicy returns the session's send policy: allow, deny or "".

@@ -237,7 +237,7 @@ func (r *entryReader) explain(ctx context.Context) error {
 // findings returns a function with the findings for a page. It uses the shape of the
 // session if that is cached, else a survey, unless the page is far from the end.
 func (r *entryReader) findings(ctx context.Context, low, high firn.Pos) (func(firn.Pos) finding, error) {
-	shape, done, err := r.v.knownShape(ctx, r.id)
+	shape, done, err := (shaper{r.v}).knownShape(ctx, r.id)
 	if err != nil {
 		return nil, err
 	}
