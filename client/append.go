@@ -32,7 +32,7 @@ func (c *Client) Append(ctx context.Context, id firn.ID, expect firn.Pos, entrie
 	return done, err
 }
 
-func (c *Client) appendOnce(ctx context.Context, id firn.ID, expect firn.Pos, entries wire.NewEntries) (wire.Appended, error) {
+func (c *conn) appendOnce(ctx context.Context, id firn.ID, expect firn.Pos, entries wire.NewEntries) (wire.Appended, error) {
 	r := post(entries, sessionPath(id, "entries")...)
 	if expect != Any {
 		r = r.withHeader("If-Match", strconv.Quote(strconv.FormatUint(uint64(expect), 10)))

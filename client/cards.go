@@ -22,7 +22,7 @@ func formatParam(html bool) string {
 // Entry returns one complete entry as its line or its card. ref is an ID or a prefix of it,
 // a label, HEAD, HEAD~n or #n.
 func (c *Client) Entry(ctx context.Context, id firn.ID, ref string, html bool) (wire.Entry, error) {
-	return ask[wire.Entry](ctx, c, get(sessionPath(id, "entries", ref)...).with("as", formatParam(html)))
+	return ask[wire.Entry](ctx, c.conn, get(sessionPath(id, "entries", ref)...).with("as", formatParam(html)))
 }
 
 // maxImage is the maximum size of an image in bytes.

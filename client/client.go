@@ -1,7 +1,7 @@
 // Package client is the Go client of a firn gateway.
 //
-// Every route of the gateway is a method of [Client], named like the gateway's own method,
-// with the types of package wire. A client holds no session state and never opens the files
+// Every route of the gateway is a method of [Client] or of one of its fields, with the types
+// of package wire. A client holds no session state and never opens the files
 // of a session.
 //
 // An error is either a [*wire.Problem], the error response of the gateway, which works with
@@ -44,7 +44,19 @@ type Options struct {
 
 // Client is a client of one gateway. It is safe for concurrent use.
 type Client struct {
-	fileClient
+	*conn
+	Access    Access
+	Approvals Approvals
+	Files     Files
+	Index     Index
+	Keys      Keys
+	Memory    Memory
+	Queues    Queues
+	Transfer  Transfer
+}
+
+// conn sends requests to the gateway.
+type conn struct {
 	address string // as shown to the user
 	base    string // a URL without a trailing slash
 	token   string
@@ -59,8 +71,7 @@ func New(o Options) (*Client, error) {
 	if err != nil {
 		return nil, err
 	}
-	c := &Client{address: o.Address, base: base, token: o.Token, agent: o.UserAgent, pauses: defaultBackoff}
-	c.fileClient = fileClient{c}
+	c := &conn{address: o.Address, base: base, token: o.Token, agent: o.UserAgent, pauses: defaultBackoff}
 	if c.address == "" {
 		c.address = "in-process"
 	}
@@ -74,7 +85,10 @@ func New(o Options) (*Client, error) {
 	// A gateway does not redirect. Any other server that does must not receive the token.
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &http.Client{Transport: transport, CheckRedirect: stay}
-	return c, nil
+	return &Client{
+		conn: c, Access: Access{c}, Approvals: Approvals{c}, Files: Files{c}, Index: Index{c},
+		Keys: Keys{c}, Memory: Memory{c}, Queues: Queues{c}, Transfer: Transfer{c},
+	}, nil
 }
 
 // Address returns the address of the gateway as given to New, or "in-process".

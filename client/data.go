@@ -12,48 +12,48 @@ import (
 
 // Course returns the turns of the session's current branch.
 func (c *Client) Course(ctx context.Context, id firn.ID) (wire.Course, error) {
-	return ask[wire.Course](ctx, c, get(sessionPath(id, "course")...))
+	return ask[wire.Course](ctx, c.conn, get(sessionPath(id, "course")...))
 }
 
 // Compaction returns the details of a compaction: its summary, the entries it replaces, and
 // the window before and after it. compaction is its entry, or "latest".
 func (c *Client) Compaction(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.CompactionDetail, error) {
-	return ask[wire.CompactionDetail](ctx, c, get(sessionPath(id, "compactions", string(compaction))...))
+	return ask[wire.CompactionDetail](ctx, c.conn, get(sessionPath(id, "compactions", string(compaction))...))
 }
 
 // Batch changes many sessions in the same way and returns a result for each.
 func (c *Client) Batch(ctx context.Context, b wire.Batch) ([]wire.BatchResult, error) {
-	page, err := ask[wire.Page[wire.BatchResult]](ctx, c, post(b, "v1", "sessions", "batch"))
+	page, err := ask[wire.Page[wire.BatchResult]](ctx, c.conn, post(b, "v1", "sessions", "batch"))
 	return page.Items, err
 }
 
 // Sources lists the sources of sessions: the gateway's own home and the mirrored folders of
 // other tools.
 func (c *Client) Sources(ctx context.Context) ([]wire.Source, error) {
-	page, err := ask[wire.Page[wire.Source]](ctx, c, get("v1", "sources"))
+	page, err := ask[wire.Page[wire.Source]](ctx, c.conn, get("v1", "sources"))
 	return page.Items, err
 }
 
 // Tags lists the tags of sessions with their counts.
 func (c *Client) Tags(ctx context.Context) ([]wire.Tag, error) {
-	page, err := ask[wire.Page[wire.Tag]](ctx, c, get("v1", "tags"))
+	page, err := ask[wire.Page[wire.Tag]](ctx, c.conn, get("v1", "tags"))
 	return page.Items, err
 }
 
 // Ops returns the operational state of the gateway and its storage.
 func (c *Client) Ops(ctx context.Context) (wire.Ops, error) {
-	return ask[wire.Ops](ctx, c, get("v1", "ops"))
+	return ask[wire.Ops](ctx, c.conn, get("v1", "ops"))
 }
 
 // Verify starts a check of all sessions unless one is running. Ops reports its progress.
 func (c *Client) Verify(ctx context.Context) (wire.Verified, error) {
-	return ask[wire.Verified](ctx, c, post(struct{}{}, "v1", "verify"))
+	return ask[wire.Verified](ctx, c.conn, post(struct{}{}, "v1", "verify"))
 }
 
-// EditNote replaces the text of a note. It can be undone.
-func (c *Client) EditNote(ctx context.Context, at wire.MemoryPlace, ref, text string) (wire.Remembered, error) {
+// Edit replaces the text of a note. It can be undone.
+func (c Memory) Edit(ctx context.Context, at wire.MemoryPlace, ref, text string) (wire.Remembered, error) {
 	r := request{method: http.MethodPut, path: []string{"v1", "memory", "notes", ref}, body: wire.NoteText{Text: text}}
-	return ask[wire.Remembered](ctx, c, r.at(at))
+	return ask[wire.Remembered](ctx, c.conn, r.at(at))
 }
 
 // typeTable is the content type of a table.
@@ -73,7 +73,7 @@ func (q *UsageQuery) request() request {
 
 // UsageOf returns the usage of sessions.
 func (c *Client) UsageOf(ctx context.Context, q UsageQuery) (wire.Spending, error) {
-	return ask[wire.Spending](ctx, c, q.request())
+	return ask[wire.Spending](ctx, c.conn, q.request())
 }
 
 // UsageTable writes the usage of sessions as CSV.

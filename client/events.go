@@ -25,7 +25,7 @@ func (c *Client) Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Se
 	return c.events(ctx, id, after, false)
 }
 
-func (c *Client) events(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
+func (c *conn) events(ctx context.Context, id firn.ID, after firn.Pos, html bool) iter.Seq2[wire.Event, error] {
 	r := get(sessionPath(id, "events")...).with("as", formatParam(html))
 	return func(yield func(wire.Event, error) bool) {
 		f := &follower{client: c, session: id, last: after}
@@ -40,14 +40,14 @@ func (c *Client) events(ctx context.Context, id firn.ID, after firn.Pos, html bo
 // place.
 func (c *Client) AllEvents(ctx context.Context) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
-		f := &follower{client: c}
+		f := &follower{client: c.conn}
 		f.follow(ctx, func() request { return get("v1", "events") }, yield)
 	}
 }
 
 // follower follows events over any number of connections.
 type follower struct {
-	client  *Client
+	client  *conn
 	session firn.ID // empty for all
 	// last is the position of the last log event that was yielded, fault that of the last
 	// fault without extent.

@@ -10,34 +10,37 @@ import (
 	"firn.dev/wire"
 )
 
+// Transfer imports and exports sessions in the formats of other tools.
+type Transfer struct{ *conn }
+
 // Formats lists the formats that sessions can be imported from and exported to.
-func (c *Client) Formats(ctx context.Context) ([]wire.Format, error) {
-	page, err := ask[wire.Page[wire.Format]](ctx, c, get("v1", "formats"))
+func (c Transfer) Formats(ctx context.Context) ([]wire.Format, error) {
+	page, err := ask[wire.Page[wire.Format]](ctx, c.conn, get("v1", "formats"))
 	return page.Items, err
 }
 
 // Import imports a transcript of any format as a session. The transcript is streamed once;
 // after a broken import, the next one does not add the same entries again.
-func (c *Client) Import(ctx context.Context, in wire.Import, transcript io.Reader) (wire.Imported, error) {
+func (c Transfer) Import(ctx context.Context, in wire.Import, transcript io.Reader) (wire.Imported, error) {
 	r := request{method: http.MethodPost, path: []string{"v1", "import"}, stream: transcript, tries: 1}
-	return ask[wire.Imported](ctx, c, r.with("from", in.From).with("id", string(in.ID)).with("agent", in.Agent).with("title", in.Title).with("name", in.Name))
+	return ask[wire.Imported](ctx, c.conn, r.with("from", in.From).with("id", string(in.ID)).with("agent", in.Agent).with("title", in.Title).with("name", in.Name))
 }
 
 // Export writes a session to w in the format of another tool. It may fail after a part was
 // written.
-func (c *Client) Export(ctx context.Context, id firn.ID, format string, w io.Writer) error {
+func (c Transfer) Export(ctx context.Context, id firn.ID, format string, w io.Writer) error {
 	return c.ExportTo(ctx, id, format, "", w)
 }
 
 // ExportTo is Export with another working directory.
-func (c *Client) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w io.Writer) error {
+func (c Transfer) ExportTo(ctx context.Context, id firn.ID, format, cwd string, w io.Writer) error {
 	return c.ExportAs(ctx, id, wire.Export{Format: format, CWD: cwd}, w)
 }
 
 // ExportAs is Export with options, for example with secrets masked. If masking is requested
 // and the gateway is too old to support it, nothing is written and the error is
 // [firn.ErrUnsupported].
-func (c *Client) ExportAs(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) error {
+func (c Transfer) ExportAs(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) error {
 	return c.copyTo(ctx, exportRequest(id, e), typeLines, w, func(head http.Header) error {
 		return checkMasked(e, head.Get(wire.MaskedHeader) != "")
 	})
@@ -60,7 +63,7 @@ func exportRequest(id firn.ID, e wire.Export) request {
 
 // copyTo writes the response of the gateway to w, unless check rejects its header; check
 // may be nil. An error of w is returned unchanged.
-func (c *Client) copyTo(ctx context.Context, r request, accept string, w io.Writer, check func(http.Header) error) error {
+func (c *conn) copyTo(ctx context.Context, r request, accept string, w io.Writer, check func(http.Header) error) error {
 	response, err := c.send(ctx, r, nil, accept)
 	if err != nil {
 		return err
@@ -99,19 +102,19 @@ func (s *errorWriter) Write(p []byte) (int, error) {
 
 // ExportPage writes a session to w as a self-contained HTML page: its branch, or with
 // [wire.ViewDisk] the whole file.
-func (c *Client) ExportPage(ctx context.Context, id firn.ID, view string, w io.Writer) error {
+func (c Transfer) ExportPage(ctx context.Context, id firn.ID, view string, w io.Writer) error {
 	return c.copyTo(ctx, exportRequest(id, wire.Export{Format: wire.FormatHTML, View: view}), "text/html", w, nil)
 }
 
 // Fidelity reports how completely a session can be represented in another format.
-func (c *Client) Fidelity(ctx context.Context, id firn.ID, format string) (wire.Fidelity, error) {
+func (c Transfer) Fidelity(ctx context.Context, id firn.ID, format string) (wire.Fidelity, error) {
 	return c.FidelityAs(ctx, id, wire.Export{Format: format})
 }
 
-// FidelityAs is Fidelity for the options of [Client.ExportAs], with the same error if
+// FidelityAs is Fidelity for the options of [Client.Transfer.ExportAs], with the same error if
 // masking is not supported. For a page this is not checked.
-func (c *Client) FidelityAs(ctx context.Context, id firn.ID, e wire.Export) (wire.Fidelity, error) {
-	f, err := ask[wire.Fidelity](ctx, c, exportRequest(id, e).withFlag("report", true))
+func (c Transfer) FidelityAs(ctx context.Context, id firn.ID, e wire.Export) (wire.Fidelity, error) {
+	f, err := ask[wire.Fidelity](ctx, c.conn, exportRequest(id, e).withFlag("report", true))
 	if err == nil {
 		err = checkMasked(e, f.Masked != nil || e.Format == wire.FormatHTML)
 	}

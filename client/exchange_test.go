@@ -38,8 +38,8 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 			for _, mask := range []bool{false, true} {
 				var b bytes.Buffer
 				e, output := wire.Export{Format: "pi", Mask: mask}, talk
-				err := c.ExportAs(t.Context(), session, e, &b)
-				_, reported := c.FidelityAs(t.Context(), session, e)
+				err := c.Transfer.ExportAs(t.Context(), session, e, &b)
+				_, reported := c.Transfer.FidelityAs(t.Context(), session, e)
 				for _, err := range []error{err, reported} {
 					if mask && !masks && !errors.Is(err, firn.ErrUnsupported) || (masks || !mask) && err != nil {
 						t.Errorf("masking %t: %v", mask, err)
@@ -63,7 +63,7 @@ func TestExportToWhatIsFull(t *testing.T) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		io.WriteString(w, "a session\n")
 	})})
-	err := c.Export(t.Context(), session, "pi", full{})
+	err := c.Transfer.Export(t.Context(), session, "pi", full{})
 	var unreachable *client.Unreachable
 	if !errors.Is(err, errFull) || errors.As(err, &unreachable) {
 		t.Errorf("it is %v", err)

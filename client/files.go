@@ -7,22 +7,22 @@ import (
 	"firn.dev/wire"
 )
 
-// fileClient has the operations on files that tools changed.
-type fileClient struct{ c *Client }
+// Files has the operations on files that tools changed.
+type Files struct{ *conn }
 
-// FileChanges returns what the tools of a session did to files, with diffs if diff is set.
-func (f fileClient) FileChanges(ctx context.Context, id firn.ID, diff bool) ([]wire.FileStep, error) {
-	page, err := ask[wire.Page[wire.FileStep]](ctx, f.c, get(sessionPath(id, "files")...).withFlag("diff", diff))
+// Changes returns what the tools of a session did to files, with diffs if diff is set.
+func (f Files) Changes(ctx context.Context, id firn.ID, diff bool) ([]wire.FileStep, error) {
+	page, err := ask[wire.Page[wire.FileStep]](ctx, f.conn, get(sessionPath(id, "files")...).withFlag("diff", diff))
 	return page.Items, err
 }
 
-// RewindFiles gives files the content that they had at an entry of a session.
-func (f fileClient) RewindFiles(ctx context.Context, id firn.ID, q wire.FileRewind) (wire.FilesRewound, error) {
-	return ask[wire.FilesRewound](ctx, f.c, post(q, sessionPath(id, "files", "rewind")...))
+// Rewind gives files the content that they had at an entry of a session.
+func (f Files) Rewind(ctx context.Context, id firn.ID, q wire.FileRewind) (wire.FilesRewound, error) {
+	return ask[wire.FilesRewound](ctx, f.conn, post(q, sessionPath(id, "files", "rewind")...))
 }
 
 // Blame returns the lines of a file with the tool calls that wrote them. The path is
 // absolute, on the machine of the gateway.
-func (f fileClient) Blame(ctx context.Context, path string) (wire.Blame, error) {
-	return ask[wire.Blame](ctx, f.c, get("v1", "blame").with("path", path))
+func (f Files) Blame(ctx context.Context, path string) (wire.Blame, error) {
+	return ask[wire.Blame](ctx, f.conn, get("v1", "blame").with("path", path))
 }

@@ -51,7 +51,7 @@ func answers(ctx context.Context, address string) bool {
 }
 
 // alive sends a single health check. It works without a token, because /healthz needs none.
-func (c *Client) alive(ctx context.Context) bool {
+func (c *conn) alive(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, findTime)
 	defer cancel()
 	_, err := c.fetch(ctx, request{method: http.MethodGet, path: []string{"healthz"}}, nil)

@@ -305,20 +305,20 @@ func routing(t *testing.T, c *client.Client) {
 	if found := good[firn.ID](t)(c.Resolve(ctx, "@"+first.Key)); found != first.Session {
 		t.Errorf("the key points at %s", found)
 	}
-	if keys := good[[]wire.Key](t)(c.Keys(ctx, "main")); len(keys) != 1 {
+	if keys := good[[]wire.Key](t)(c.Keys.List(ctx, "main")); len(keys) != 1 {
 		t.Errorf("the keys are %+v", keys)
 	}
-	second := good[wire.Routed](t)(c.ResetKey(ctx, first.Key))
+	second := good[wire.Routed](t)(c.Keys.Reset(ctx, first.Key))
 	if second.Session == first.Session {
 		t.Error("the reset began no session")
 	}
-	if key := good[wire.Key](t)(c.Key(ctx, first.Key)); key.Session != second.Session || len(key.History) != 2 {
+	if key := good[wire.Key](t)(c.Keys.Get(ctx, first.Key)); key.Session != second.Session || len(key.History) != 2 {
 		t.Errorf("the key is %+v", key)
 	}
-	if key := good[wire.Key](t)(c.ContinuePrevious(ctx, first.Key)); key.Session != first.Session {
+	if key := good[wire.Key](t)(c.Keys.ContinuePrevious(ctx, first.Key)); key.Session != first.Session {
 		t.Errorf("the key is %+v", key)
 	}
-	if key := good[wire.Key](t)(c.PointKey(ctx, first.Key, second.Session)); key.Session != second.Session {
+	if key := good[wire.Key](t)(c.Keys.Point(ctx, first.Key, second.Session)); key.Session != second.Session {
 		t.Errorf("the key is %+v", key)
 	}
 }
@@ -387,17 +387,17 @@ func (h *house) tokens(owner *client.Client) {
 	if _, err := stranger.Status(ctx); wire.KindOf(err) != wire.NoToken {
 		t.Errorf("let in with %v", err)
 	}
-	made := good[wire.Created](t)(owner.CreateToken(ctx, wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
+	made := good[wire.Created](t)(owner.Access.CreateToken(ctx, wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
 	reader := newClient(t, client.Options{Address: url, Token: made.Secret})
 	defer reader.Close()
 	good[wire.Status](t)(reader.Status(ctx))
 	if _, err := reader.NewSession(ctx, wire.NewSession{}); wire.KindOf(err) != wire.NotAllowed {
 		t.Errorf("wrote with %v", err)
 	}
-	if all := good[[]wire.Token](t)(owner.Tokens(ctx)); len(all) != 1 || all[0].Name != "reader" {
+	if all := good[[]wire.Token](t)(owner.Access.Tokens(ctx)); len(all) != 1 || all[0].Name != "reader" {
 		t.Errorf("the tokens are %+v", all)
 	}
-	good[wire.Token](t)(owner.RevokeToken(ctx, made.ID))
+	good[wire.Token](t)(owner.Access.RevokeToken(ctx, made.ID))
 	if _, err := reader.Status(ctx); wire.KindOf(err) != wire.NoToken {
 		t.Errorf("let in with %v after the token was taken back", err)
 	}

@@ -15,14 +15,17 @@ func (c *Client) Inbound(ctx context.Context, m wire.Inbound) (wire.Routed, erro
 	if m.ID == "" {
 		m.ID = string(firn.NewEntryID())
 	}
-	return ask[wire.Routed](ctx, c, post(m, "v1", "inbound").repeatable())
+	return ask[wire.Routed](ctx, c.conn, post(m, "v1", "inbound").repeatable())
 }
 
-// Keys lists the keys of an agent, or of all agents if empty, page by page.
-func (c *Client) Keys(ctx context.Context, agent string) ([]wire.Key, error) {
+// Keys has the routing keys, which name the current session of a conversation.
+type Keys struct{ *conn }
+
+// List lists the keys of an agent, or of all agents if empty, page by page.
+func (c Keys) List(ctx context.Context, agent string) ([]wire.Key, error) {
 	var all []wire.Key
 	for key, err := range items(0, "", func(_ int, cursor string) (wire.Page[wire.Key], error) {
-		return c.KeysPage(ctx, agent, maxPage, cursor)
+		return c.Page(ctx, agent, maxPage, cursor)
 	}) {
 		if err != nil {
 			return nil, err
@@ -35,34 +38,34 @@ func (c *Client) Keys(ctx context.Context, agent string) ([]wire.Key, error) {
 // maxPage is the maximum number of items of a page.
 const maxPage = 1000
 
-// KeysPage lists at most limit keys of an agent, or of all agents if empty, most recently
+// Page lists at most limit keys of an agent, or of all agents if empty, most recently
 // used first, starting at a cursor. A limit of zero means the gateway's default.
-func (c *Client) KeysPage(ctx context.Context, agent string, limit int, cursor string) (wire.Page[wire.Key], error) {
-	return ask[wire.Page[wire.Key]](ctx, c, get("v1", "keys").with("agent", agent).withNumber("limit", uint64(max(limit, 0))).with("cursor", cursor))
+func (c Keys) Page(ctx context.Context, agent string, limit int, cursor string) (wire.Page[wire.Key], error) {
+	return ask[wire.Page[wire.Key]](ctx, c.conn, get("v1", "keys").with("agent", agent).withNumber("limit", uint64(max(limit, 0))).with("cursor", cursor))
 }
 
-// Key returns the current and former sessions of a key.
-func (c *Client) Key(ctx context.Context, key string) (wire.Key, error) {
-	return ask[wire.Key](ctx, c, get("v1", "keys", key))
+// Get returns the current and former sessions of a key.
+func (c Keys) Get(ctx context.Context, key string) (wire.Key, error) {
+	return ask[wire.Key](ctx, c.conn, get("v1", "keys", key))
 }
 
-// PointKey points a key to a session.
-func (c *Client) PointKey(ctx context.Context, key string, id firn.ID) (wire.Key, error) {
+// Point points a key to a session.
+func (c Keys) Point(ctx context.Context, key string, id firn.ID) (wire.Key, error) {
 	body := wire.Key{Key: key, Session: id}
-	return ask[wire.Key](ctx, c, request{method: http.MethodPut, path: []string{"v1", "keys", key}, body: body, tries: 2})
+	return ask[wire.Key](ctx, c.conn, request{method: http.MethodPut, path: []string{"v1", "keys", key}, body: body, tries: 2})
 }
 
-// RemoveKey removes the session of a key. The sessions themselves stay.
-func (c *Client) RemoveKey(ctx context.Context, key string) (wire.Key, error) {
-	return ask[wire.Key](ctx, c, remove("v1", "keys", key))
+// Remove removes the session of a key. The sessions themselves stay.
+func (c Keys) Remove(ctx context.Context, key string) (wire.Key, error) {
+	return ask[wire.Key](ctx, c.conn, remove("v1", "keys", key))
 }
 
-// ResetKey starts a new session for a key.
-func (c *Client) ResetKey(ctx context.Context, key string) (wire.Routed, error) {
-	return ask[wire.Routed](ctx, c, post(nil, "v1", "keys", key, "reset"))
+// Reset starts a new session for a key.
+func (c Keys) Reset(ctx context.Context, key string) (wire.Routed, error) {
+	return ask[wire.Routed](ctx, c.conn, post(nil, "v1", "keys", key, "reset"))
 }
 
 // ContinuePrevious undoes a reset: the key points to its previous session.
-func (c *Client) ContinuePrevious(ctx context.Context, key string) (wire.Key, error) {
-	return ask[wire.Key](ctx, c, post(nil, "v1", "keys", key, "continue-previous"))
+func (c Keys) ContinuePrevious(ctx context.Context, key string) (wire.Key, error) {
+	return ask[wire.Key](ctx, c.conn, post(nil, "v1", "keys", key, "continue-previous"))
 }

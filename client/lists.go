@@ -55,7 +55,7 @@ func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Sess
 	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("sender", q.Sender).with("text", q.Text).with("cursor", q.Cursor)
 	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("empty", q.Empty).withFlag("live", q.Live).withFlag("state", q.State)
 	r = r.with("cwd", q.Directory).with("under", q.Under).with("source", q.Source).with("tag", q.Tag).withTime("since", q.Since).withTime("until", q.Until)
-	return ask[wire.Page[wire.Session]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
+	return ask[wire.Page[wire.Session]](ctx, c.conn, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 
 // EntryQuery selects entries of a session.
@@ -93,7 +93,7 @@ func (c *Client) EntriesPage(ctx context.Context, id firn.ID, q EntryQuery) (wir
 	r := get(sessionPath(id, "entries")...).with("view", q.View).with("cursor", q.Cursor)
 	r = r.withNumber("after", uint64(q.After)).withNumber("before", uint64(q.Before)).withFlag("back", q.Back)
 	r = r.with("head", q.Head).with("as", formatParam(q.HTML))
-	return ask[wire.Page[wire.Entry]](ctx, c, r.withNumber("limit", uint64(max(q.Limit, 0))))
+	return ask[wire.Page[wire.Entry]](ctx, c.conn, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 
 // items yields the items of all pages, at most limit unless zero. It ends at a repeated

@@ -127,7 +127,7 @@ func (r request) check() error {
 }
 
 // ask sends a request and decodes the JSON response.
-func ask[T any](ctx context.Context, c *Client, r request) (T, error) {
+func ask[T any](ctx context.Context, c *conn, r request) (T, error) {
 	var answer T
 	body, err := encodeBody(r)
 	if err != nil {
@@ -182,7 +182,7 @@ func isProblem(err error) bool {
 }
 
 // fetch sends a request once and reads the whole response.
-func (c *Client) fetch(ctx context.Context, r request, body []byte) ([]byte, error) {
+func (c *conn) fetch(ctx context.Context, r request, body []byte) ([]byte, error) {
 	response, err := c.send(ctx, r, body, typeJSON)
 	if err != nil {
 		return nil, err
@@ -200,7 +200,7 @@ func (c *Client) fetch(ctx context.Context, r request, body []byte) ([]byte, err
 
 // send sends a request once. It returns a successful response of the wanted type; the
 // caller must close its body.
-func (c *Client) send(ctx context.Context, r request, body []byte, want string) (*http.Response, error) {
+func (c *conn) send(ctx context.Context, r request, body []byte, want string) (*http.Response, error) {
 	target := c.base + r.escapedPath()
 	if len(r.query) > 0 {
 		target += "?" + r.query.Encode()
@@ -237,7 +237,7 @@ func (c *Client) send(ctx context.Context, r request, body []byte, want string) 
 
 // connectionError returns the error for a missing response: the context ended, the handler
 // in this process failed, or the connection broke.
-func (c *Client) connectionError(ctx context.Context, r request, err error) error {
+func (c *conn) connectionError(ctx context.Context, r request, err error) error {
 	var fell *panicError
 	if errors.As(err, &fell) {
 		return &wire.Problem{Kind: wire.Internal, Message: r.describe() + ": " + fell.Error()}
@@ -249,7 +249,7 @@ func (c *Client) connectionError(ctx context.Context, r request, err error) erro
 }
 
 // checkResponse returns an error unless the response is successful and of the wanted type.
-func (c *Client) checkResponse(r request, response *http.Response, want string) error {
+func (c *conn) checkResponse(r request, response *http.Response, want string) error {
 	if response.StatusCode/100 == 2 {
 		got := mediaType(response)
 		if response.StatusCode == http.StatusNoContent || got == want {
@@ -299,7 +299,7 @@ func mediaType(response *http.Response) string {
 
 // statusError returns the error for a failure without a problem body, for example from a
 // proxy or another server.
-func (c *Client) statusError(r request, response *http.Response) error {
+func (c *conn) statusError(r request, response *http.Response) error {
 	code := response.StatusCode
 	what := fmt.Sprintf("%d %s, without a reason", code, strings.ToLower(http.StatusText(code)))
 	switch code {

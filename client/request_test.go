@@ -207,7 +207,7 @@ func TestWritesAreNotRepeated(t *testing.T) {
 		"undo":    func(c *client.Client) error { _, err := c.Undo(ctx, session, "e1"); return err },
 		"purge":   func(c *client.Client) error { _, err := c.Purge(ctx, session, wire.Erase{Sure: session}); return err },
 		"stop":    func(c *client.Client) error { _, err := c.Stop(ctx, session); return err },
-		"reset":   func(c *client.Client) error { _, err := c.ResetKey(ctx, "agent:main:main"); return err },
+		"reset":   func(c *client.Client) error { _, err := c.Keys.Reset(ctx, "agent:main:main"); return err },
 	} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
@@ -264,7 +264,7 @@ func TestNamesThatWouldChangeThePath(t *testing.T) {
 	for _, name := range []string{"", ".", ".."} {
 		_, one := c.Session(t.Context(), name)
 		_, two := c.Turn(t.Context(), firn.ID(name), wire.Turn{Text: "hi"})
-		_, three := c.Key(t.Context(), name)
+		_, three := c.Keys.Get(t.Context(), name)
 		errs := []error{one, two, three}
 		for _, err := range c.Events(t.Context(), firn.ID(name), 0) {
 			errs = append(errs, err)

@@ -63,7 +63,7 @@ func routes() []routed {
 		{"OpenStored", func(c *c) error { _, err := c.OpenStored(ctx, session); return err }, "GET /v1/store/0199-test"},
 		{"Verify", func(c *c) error { _, err := c.Verify(ctx); return err }, "POST /v1/verify {}"},
 		{"EditNote", func(c *c) error {
-			_, err := c.EditNote(ctx, wire.MemoryPlace{Agent: "a"}, "user/tea", "green")
+			_, err := c.Memory.Edit(ctx, wire.MemoryPlace{Agent: "a"}, "user/tea", "green")
 			return err
 		}, `PUT /v1/memory/notes/user%2Ftea?agent=a {"text":"green"}`},
 		{"UsageOf", func(c *c) error {
@@ -91,30 +91,30 @@ func routes() []routed {
 			_, err := c.Append(ctx, session, client.Any, wire.NewEntries{User: "hi"})
 			return err
 		}, `POST /v1/sessions/0199-test/entries {"user":"hi"}`},
-		{"Formats", func(c *c) error { _, err := c.Formats(ctx); return err }, "GET /v1/formats"},
+		{"Formats", func(c *c) error { _, err := c.Transfer.Formats(ctx); return err }, "GET /v1/formats"},
 		{"Import", func(c *c) error {
-			_, err := c.Import(ctx, wire.Import{From: "pi", ID: session, Agent: "a", Title: "t", Name: "n.jsonl"}, strings.NewReader("{}"))
+			_, err := c.Transfer.Import(ctx, wire.Import{From: "pi", ID: session, Agent: "a", Title: "t", Name: "n.jsonl"}, strings.NewReader("{}"))
 			return err
 		}, "POST /v1/import?agent=a&from=pi&id=0199-test&name=n.jsonl&title=t {}"},
-		{"Export", func(c *c) error { return c.Export(ctx, session, "codex", io.Discard) }, "GET /v1/sessions/0199-test/export?format=codex"},
-		{"ExportTo", func(c *c) error { return c.ExportTo(ctx, session, "codex", "/home/u", io.Discard) }, "GET /v1/sessions/0199-test/export?cwd=%2Fhome%2Fu&format=codex"},
+		{"Export", func(c *c) error { return c.Transfer.Export(ctx, session, "codex", io.Discard) }, "GET /v1/sessions/0199-test/export?format=codex"},
+		{"ExportTo", func(c *c) error { return c.Transfer.ExportTo(ctx, session, "codex", "/home/u", io.Discard) }, "GET /v1/sessions/0199-test/export?cwd=%2Fhome%2Fu&format=codex"},
 		{"ExportAs", func(c *c) error {
-			return c.ExportAs(ctx, session, wire.Export{Format: "codex", Mask: true}, io.Discard)
+			return c.Transfer.ExportAs(ctx, session, wire.Export{Format: "codex", Mask: true}, io.Discard)
 		}, "GET /v1/sessions/0199-test/export?format=codex&mask=true"},
-		{"ExportPage", func(c *c) error { return c.ExportPage(ctx, session, "disk", io.Discard) }, "GET /v1/sessions/0199-test/export?format=html&view=disk"},
+		{"ExportPage", func(c *c) error { return c.Transfer.ExportPage(ctx, session, "disk", io.Discard) }, "GET /v1/sessions/0199-test/export?format=html&view=disk"},
 		{"FidelityAs", func(c *c) error {
-			_, err := c.FidelityAs(ctx, session, wire.Export{Format: "pi", Mask: true})
+			_, err := c.Transfer.FidelityAs(ctx, session, wire.Export{Format: "pi", Mask: true})
 			return err
 		}, "GET /v1/sessions/0199-test/export?format=pi&mask=true&report=true"},
-		{"Fidelity", func(c *c) error { _, err := c.Fidelity(ctx, session, "codex"); return err }, "GET /v1/sessions/0199-test/export?format=codex&report=true"},
+		{"Fidelity", func(c *c) error { _, err := c.Transfer.Fidelity(ctx, session, "codex"); return err }, "GET /v1/sessions/0199-test/export?format=codex&report=true"},
 		{"Bin", func(c *c) error { _, err := c.Bin(ctx, 5); return err }, "GET /v1/bin?limit=5"},
 		{"EmptyBin", func(c *c) error { _, err := c.EmptyBin(ctx, wire.EmptyBin{Sure: true}); return err }, `POST /v1/bin/empty {"sure":true}`},
-		{"FileChanges", func(c *c) error { _, err := c.FileChanges(ctx, session, true); return err }, "GET /v1/sessions/0199-test/files?diff=true"},
+		{"FileChanges", func(c *c) error { _, err := c.Files.Changes(ctx, session, true); return err }, "GET /v1/sessions/0199-test/files?diff=true"},
 		{"RewindFiles", func(c *c) error {
-			_, err := c.RewindFiles(ctx, session, wire.FileRewind{Back: 1, Plan: true})
+			_, err := c.Files.Rewind(ctx, session, wire.FileRewind{Back: 1, Plan: true})
 			return err
 		}, `POST /v1/sessions/0199-test/files/rewind {"back":1,"plan":true}`},
-		{"Blame", func(c *c) error { _, err := c.Blame(ctx, "/a b"); return err }, "GET /v1/blame?path=%2Fa+b"},
+		{"Blame", func(c *c) error { _, err := c.Files.Blame(ctx, "/a b"); return err }, "GET /v1/blame?path=%2Fa+b"},
 		{"Tree", func(c *c) error { _, err := c.Tree(ctx, session, 5, "c"); return err }, "GET /v1/sessions/0199-test/tree?cursor=c&limit=5"},
 		{"Children", func(c *c) error { _, err := c.Children(ctx, session); return err }, "GET /v1/sessions/0199-test/children"},
 		{"Damage", func(c *c) error { _, err := c.Damage(ctx, session); return err }, "GET /v1/sessions/0199-test/damage"},
@@ -132,13 +132,13 @@ func routes() []routed {
 			_, err := c.Turn(ctx, session, wire.Turn{ID: "e1", Text: "hi", Wait: &no})
 			return err
 		}, `POST /v1/sessions/0199-test/turns {"text":"hi","id":"e1","wait":false}`},
-		{"Approvals", func(c *c) error { _, err := client.ApprovalsOf(c).List(ctx, session); return err }, "GET /v1/sessions/0199-test/approvals"},
+		{"Approvals", func(c *c) error { _, err := c.Approvals.List(ctx, session); return err }, "GET /v1/sessions/0199-test/approvals"},
 		{"AnswerApproval", func(c *c) error {
-			_, err := client.ApprovalsOf(c).Answer(ctx, session, "c/1", wire.ApprovalAnswer{Decision: "allow", Digest: "d"})
+			_, err := c.Approvals.Answer(ctx, session, "c/1", wire.ApprovalAnswer{Decision: "allow", Digest: "d"})
 			return err
 		}, `POST /v1/sessions/0199-test/approvals/c%2F1 {"decision":"allow","digest":"d"}`},
 		{"Queues.Change", func(c *c) error {
-			_, err := client.QueuesOf(c).Change(ctx, session, wire.QueueChange{Order: []firn.EntryID{"b", "a"}})
+			_, err := c.Queues.Change(ctx, session, wire.QueueChange{Order: []firn.EntryID{"b", "a"}})
 			return err
 		}, `PATCH /v1/sessions/0199-test/queue {"order":["b","a"]}`},
 		{"Stop", func(c *c) error { _, err := c.Stop(ctx, session); return err }, "POST /v1/sessions/0199-test/kill {}"},
@@ -146,13 +146,13 @@ func routes() []routed {
 			_, err := c.Inbound(ctx, wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ann", Text: "hi", ID: "m1"})
 			return err
 		}, `POST /v1/inbound {"channel":"mail","peerKind":"direct","peerId":"ann","text":"hi","id":"m1"}`},
-		{"Keys", func(c *c) error { _, err := c.Keys(ctx, "main"); return err }, "GET /v1/keys?agent=main&limit=1000"},
-		{"KeysPage", func(c *c) error { _, err := c.KeysPage(ctx, "main", 5, "c"); return err }, "GET /v1/keys?agent=main&cursor=c&limit=5"},
-		{"Key", func(c *c) error { _, err := c.Key(ctx, "agent:main:x/y"); return err }, "GET /v1/keys/agent:main:x%2Fy"},
-		{"RemoveKey", func(c *c) error { _, err := c.RemoveKey(ctx, "k"); return err }, `DELETE /v1/keys/k`},
-		{"PointKey", func(c *c) error { _, err := c.PointKey(ctx, "k", session); return err }, `PUT /v1/keys/k {"key":"k","agent":"","session":"0199-test"}`},
-		{"ResetKey", func(c *c) error { _, err := c.ResetKey(ctx, "k"); return err }, "POST /v1/keys/k/reset {}"},
-		{"ContinuePrevious", func(c *c) error { _, err := c.ContinuePrevious(ctx, "k"); return err }, "POST /v1/keys/k/continue-previous {}"},
+		{"Keys", func(c *c) error { _, err := c.Keys.List(ctx, "main"); return err }, "GET /v1/keys?agent=main&limit=1000"},
+		{"KeysPage", func(c *c) error { _, err := c.Keys.Page(ctx, "main", 5, "c"); return err }, "GET /v1/keys?agent=main&cursor=c&limit=5"},
+		{"Key", func(c *c) error { _, err := c.Keys.Get(ctx, "agent:main:x/y"); return err }, "GET /v1/keys/agent:main:x%2Fy"},
+		{"RemoveKey", func(c *c) error { _, err := c.Keys.Remove(ctx, "k"); return err }, `DELETE /v1/keys/k`},
+		{"PointKey", func(c *c) error { _, err := c.Keys.Point(ctx, "k", session); return err }, `PUT /v1/keys/k {"key":"k","agent":"","session":"0199-test"}`},
+		{"ResetKey", func(c *c) error { _, err := c.Keys.Reset(ctx, "k"); return err }, "POST /v1/keys/k/reset {}"},
+		{"ContinuePrevious", func(c *c) error { _, err := c.Keys.ContinuePrevious(ctx, "k"); return err }, "POST /v1/keys/k/continue-previous {}"},
 		{"Running", func(c *c) error { _, err := c.Running(ctx); return err }, "GET /v1/running"},
 		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "day", since); return err }, "GET /v1/usage?by=day&since=2026-03-01T12%3A00%3A00Z"},
 		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "", time.Time{}); return err }, "GET /v1/usage"},
@@ -161,9 +161,9 @@ func routes() []routed {
 			_, err := c.Search(ctx, wire.SearchQuery{Query: "a b", Role: "user", Tool: "t", Agent: "g", Key: "k", Source: "s", Path: "p", Session: "0199", Since: "7d", Until: "1d", In: "all", Before: &two, After: &two, Limit: 3, Cursor: "c"})
 			return err
 		}, "GET /v1/search?after=2&agent=g&before=2&cursor=c&in=all&key=k&limit=3&path=p&q=a+b&role=user&session=0199&since=7d&source=s&tool=t&until=1d"},
-		{"IndexState", func(c *c) error { _, err := c.IndexState(ctx); return err }, "GET /v1/index"},
-		{"Reindex", func(c *c) error { _, err := c.Reindex(ctx); return err }, "POST /v1/index/rebuild {}"},
-		{"CheckIndex", func(c *c) error { _, err := c.CheckIndex(ctx); return err }, "POST /v1/index/check {}"},
+		{"IndexState", func(c *c) error { _, err := c.Index.State(ctx); return err }, "GET /v1/index"},
+		{"Reindex", func(c *c) error { _, err := c.Index.Rebuild(ctx); return err }, "POST /v1/index/rebuild {}"},
+		{"CheckIndex", func(c *c) error { _, err := c.Index.Check(ctx); return err }, "POST /v1/index/check {}"},
 		{"Status", func(c *c) error { _, err := c.Status(ctx); return err }, "GET /v1/status"},
 		{"Agents", func(c *c) error { _, err := c.Agents(ctx); return err }, "GET /v1/agents"},
 		{"Models", func(c *c) error { _, err := c.Models(ctx); return err }, "GET /v1/models"},
@@ -172,36 +172,42 @@ func routes() []routed {
 		{"CallHook", func(c *c) error { _, err := c.CallHook(ctx, "deploy", map[string]int{"n": 1}); return err }, `POST /v1/hooks/deploy {"n":1}`},
 		{"Maintain", func(c *c) error { _, err := c.Maintain(ctx, wire.Maintain{Enforce: true}); return err }, `POST /v1/maintenance {"enforce":true}`},
 		{"Notes", func(c *c) error {
-			_, err := c.Notes(ctx, wire.MemoryPlace{Agent: "main", Scope: "agent"})
+			_, err := c.Memory.Notes(ctx, wire.MemoryPlace{Agent: "main", Scope: "agent"})
 			return err
 		}, "GET /v1/memory?agent=main&scope=agent"},
-		{"Note", func(c *c) error { _, err := c.Note(ctx, wire.MemoryPlace{}, "agent/tea"); return err }, "GET /v1/memory/notes/agent%2Ftea"},
+		{"Note", func(c *c) error { _, err := c.Memory.Note(ctx, wire.MemoryPlace{}, "agent/tea"); return err }, "GET /v1/memory/notes/agent%2Ftea"},
 		{"Recall", func(c *c) error {
-			_, err := c.Recall(ctx, wire.MemoryPlace{Key: "k"}, "green tea", 3)
+			_, err := c.Memory.Recall(ctx, wire.MemoryPlace{Key: "k"}, "green tea", 3)
 			return err
 		}, "GET /v1/memory/search?key=k&limit=3&q=green+tea"},
 		{"Remember", func(c *c) error {
-			_, err := c.Remember(ctx, wire.MemoryPlace{Project: "/w"}, wire.NewNote{Text: "t"})
+			_, err := c.Memory.Remember(ctx, wire.MemoryPlace{Project: "/w"}, wire.NewNote{Text: "t"})
 			return err
 		}, `POST /v1/memory?project=%2Fw {"text":"t"}`},
-		{"Forget", func(c *c) error { _, err := c.Forget(ctx, wire.MemoryPlace{}, "extracted#1a2b"); return err }, "DELETE /v1/memory/notes/extracted%231a2b"},
-		{"ClearMemory", func(c *c) error { _, err := c.ClearMemory(ctx, wire.MemoryPlace{}); return err }, "DELETE /v1/memory"},
-		{"Dream", func(c *c) error { _, err := c.Dream(ctx, wire.MemoryPlace{}, wire.DreamOrder{Plan: true}); return err }, `POST /v1/memory/dream {"plan":true}`},
-		{"MemoryChanges", func(c *c) error { _, err := c.MemoryChanges(ctx, wire.MemoryPlace{}); return err }, "GET /v1/memory/changes"},
+		{"Forget", func(c *c) error { _, err := c.Memory.Forget(ctx, wire.MemoryPlace{}, "extracted#1a2b"); return err }, "DELETE /v1/memory/notes/extracted%231a2b"},
+		{"ClearMemory", func(c *c) error { _, err := c.Memory.Clear(ctx, wire.MemoryPlace{}); return err }, "DELETE /v1/memory"},
+		{"Dream", func(c *c) error {
+			_, err := c.Memory.Dream(ctx, wire.MemoryPlace{}, wire.DreamOrder{Plan: true})
+			return err
+		}, `POST /v1/memory/dream {"plan":true}`},
+		{"MemoryChanges", func(c *c) error { _, err := c.Memory.Changes(ctx, wire.MemoryPlace{}); return err }, "GET /v1/memory/changes"},
 		{"UndoMemory", func(c *c) error {
-			_, err := c.UndoMemory(ctx, wire.MemoryPlace{}, "c1", wire.UndoMemory{Edits: []int{2}})
+			_, err := c.Memory.Undo(ctx, wire.MemoryPlace{}, "c1", wire.UndoMemory{Edits: []int{2}})
 			return err
 		}, `POST /v1/memory/changes/c1/undo {"edits":[2]}`},
-		{"Tokens", func(c *c) error { _, err := c.Tokens(ctx); return err }, "GET /v1/tokens"},
+		{"Tokens", func(c *c) error { _, err := c.Access.Tokens(ctx); return err }, "GET /v1/tokens"},
 		{"CreateToken", func(c *c) error {
-			_, err := c.CreateToken(ctx, wire.NewToken{Name: "n", Scope: wire.ScopeRead})
+			_, err := c.Access.CreateToken(ctx, wire.NewToken{Name: "n", Scope: wire.ScopeRead})
 			return err
 		}, `POST /v1/tokens {"name":"n","scope":"read"}`},
-		{"OrderLogin", func(c *c) error { _, err := c.OrderLogin(ctx, wire.LoginOrder{Scope: wire.ScopeRead}); return err }, `POST /v1/logins {"scope":"read"}`},
-		{"Login", func(c *c) error { _, err := c.Login(ctx, wire.Login{Code: "c"}); return err }, `POST /v1/login {"code":"c"}`},
-		{"Logout", func(c *c) error { _, err := c.Logout(ctx); return err }, "POST /v1/logout {}"},
-		{"Me", func(c *c) error { _, err := c.Me(ctx); return err }, "GET /v1/me"},
-		{"RevokeToken", func(c *c) error { _, err := c.RevokeToken(ctx, "t1"); return err }, "DELETE /v1/tokens/t1"},
+		{"OrderLogin", func(c *c) error {
+			_, err := c.Access.OrderLogin(ctx, wire.LoginOrder{Scope: wire.ScopeRead})
+			return err
+		}, `POST /v1/logins {"scope":"read"}`},
+		{"Login", func(c *c) error { _, err := c.Access.Login(ctx, wire.Login{Code: "c"}); return err }, `POST /v1/login {"code":"c"}`},
+		{"Logout", func(c *c) error { _, err := c.Access.Logout(ctx); return err }, "POST /v1/logout {}"},
+		{"Me", func(c *c) error { _, err := c.Access.Me(ctx); return err }, "GET /v1/me"},
+		{"RevokeToken", func(c *c) error { _, err := c.Access.RevokeToken(ctx, "t1"); return err }, "DELETE /v1/tokens/t1"},
 		{"Events", func(c *c) error {
 			for _, err := range c.Events(ctx, session, 7) {
 				return err

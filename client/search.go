@@ -17,21 +17,24 @@ func (c *Client) Search(ctx context.Context, q wire.SearchQuery) (wire.Found, er
 			r = r.with(name, strconv.Itoa(*n))
 		}
 	}
-	return ask[wire.Found](ctx, c, r)
+	return ask[wire.Found](ctx, c.conn, r)
 }
 
-// IndexState returns the state of the full-text index.
-func (c *Client) IndexState(ctx context.Context) (wire.IndexState, error) {
-	return ask[wire.IndexState](ctx, c, get("v1", "index"))
+// Index has the state of the search index.
+type Index struct{ *conn }
+
+// State returns the state of the full-text index.
+func (c Index) State(ctx context.Context) (wire.IndexState, error) {
+	return ask[wire.IndexState](ctx, c.conn, get("v1", "index"))
 }
 
-// Reindex starts to rebuild the indexes while the old ones stay in use; IndexState reports
+// Rebuild starts to rebuild the indexes while the old ones stay in use; Index.State reports
 // the progress.
-func (c *Client) Reindex(ctx context.Context) (wire.IndexState, error) {
-	return ask[wire.IndexState](ctx, c, post(nil, "v1", "index", "rebuild"))
+func (c Index) Rebuild(ctx context.Context) (wire.IndexState, error) {
+	return ask[wire.IndexState](ctx, c.conn, post(nil, "v1", "index", "rebuild"))
 }
 
-// CheckIndex compares the indexes with all sessions.
-func (c *Client) CheckIndex(ctx context.Context) (wire.IndexReport, error) {
-	return ask[wire.IndexReport](ctx, c, post(nil, "v1", "index", "check"))
+// Check compares the indexes with all sessions.
+func (c Index) Check(ctx context.Context) (wire.IndexReport, error) {
+	return ask[wire.IndexReport](ctx, c.conn, post(nil, "v1", "index", "check"))
 }

@@ -232,7 +232,7 @@ func (s *talk) newChat() {
 	if n != 2 {
 		s.Errorf("there are %d conversations", n)
 	}
-	if key := good[wire.Key](s.T)(s.c.PointKey(s.Context(), s.keys[who], s.sessions[who])); key.Session != s.sessions[who] {
+	if key := good[wire.Key](s.T)(s.c.Keys.Point(s.Context(), s.keys[who], s.sessions[who])); key.Session != s.sessions[who] {
 		s.Errorf("the key is %+v", key)
 	}
 }

@@ -9,24 +9,24 @@ import (
 
 // Status returns the status of the gateway.
 func (c *Client) Status(ctx context.Context) (wire.Status, error) {
-	return ask[wire.Status](ctx, c, get("v1", "status"))
+	return ask[wire.Status](ctx, c.conn, get("v1", "status"))
 }
 
 // Running lists the sessions with a running turn.
 func (c *Client) Running(ctx context.Context) ([]wire.Session, error) {
-	page, err := ask[wire.Page[wire.Session]](ctx, c, get("v1", "running"))
+	page, err := ask[wire.Page[wire.Session]](ctx, c.conn, get("v1", "running"))
 	return page.Items, err
 }
 
 // Agents lists the configured agents.
 func (c *Client) Agents(ctx context.Context) ([]wire.Agent, error) {
-	page, err := ask[wire.Page[wire.Agent]](ctx, c, get("v1", "agents"))
+	page, err := ask[wire.Page[wire.Agent]](ctx, c.conn, get("v1", "agents"))
 	return page.Items, err
 }
 
 // Models lists the available models.
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
-	page, err := ask[wire.Page[wire.Model]](ctx, c, get("v1", "models"))
+	page, err := ask[wire.Page[wire.Model]](ctx, c.conn, get("v1", "models"))
 	return page.Items, err
 }
 
@@ -35,5 +35,5 @@ func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 func (c *Client) Usage(ctx context.Context, by string, since time.Time) (wire.Spending, error) {
 	r := get("v1", "usage").with("by", by)
 	r = r.withTime("since", since)
-	return ask[wire.Spending](ctx, c, r)
+	return ask[wire.Spending](ctx, c.conn, r)
 }

@@ -54,7 +54,7 @@ func (c *Client) OpenStored(ctx context.Context, id firn.ID) (io.ReadCloser, err
 
 // lines yields the lines of a response, without their newlines. If the connection breaks,
 // it yields an error.
-func (c *Client) lines(ctx context.Context, r request) iter.Seq2[[]byte, error] {
+func (c *conn) lines(ctx context.Context, r request) iter.Seq2[[]byte, error] {
 	return func(yield func([]byte, error) bool) {
 		if err := r.check(); err != nil {
 			yield(nil, err)

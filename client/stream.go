@@ -28,7 +28,7 @@ var errCut = fmt.Errorf("the event stream broke: %w", io.ErrUnexpectedEOF)
 // stream opens a stream of events and yields them until it ends. If it cannot be opened,
 // the error is the first item; otherwise opened is called unless nil. A normal end yields
 // no error: its meaning is up to the caller.
-func (c *Client) stream(ctx context.Context, r request, body []byte, opened func()) iter.Seq2[wire.Event, error] {
+func (c *conn) stream(ctx context.Context, r request, body []byte, opened func()) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		ctx, cancel := context.WithCancelCause(ctx)
 		defer cancel(nil)
@@ -63,7 +63,7 @@ func (c *Client) stream(ctx context.Context, r request, body []byte, opened func
 }
 
 // streamError returns the error for an open stream that broke.
-func (c *Client) streamError(ctx context.Context, r request, err error) error {
+func (c *conn) streamError(ctx context.Context, r request, err error) error {
 	switch {
 	case errors.Is(context.Cause(ctx), errNoData):
 		return c.unreachable(r.describe(), errNoData)
@@ -74,7 +74,7 @@ func (c *Client) streamError(ctx context.Context, r request, err error) error {
 }
 
 // eventError returns the error for an event that is a problem or invalid.
-func (c *Client) eventError(r request, err error) error {
+func (c *conn) eventError(r request, err error) error {
 	if isProblem(err) {
 		return err
 	}

@@ -117,13 +117,13 @@ func (r *hostedCalls) cancel(c wire.ClientCall) {
 // send sends a result. A turn that no longer waits for it rejects it, which is ignored. A
 // result that is too large is replaced by an error.
 func (r *hostedCalls) send(c wire.ClientCall, result wire.ClientResult) {
-	_, err := ask[wire.CallAccepted](r.ctx, r.c, post(result, sessionPath(r.session, "calls", c.Call)...).repeatable())
+	_, err := ask[wire.CallAccepted](r.ctx, r.c.conn, post(result, sessionPath(r.session, "calls", c.Call)...).repeatable())
 	if err == nil || result.Progress != "" || wire.KindOf(err) == wire.NotFound || r.ctx.Err() != nil {
 		return
 	}
 	if errors.Is(err, firn.ErrTooLarge) || wire.KindOf(err) == wire.Invalid {
 		result = wire.ClientResult{Secret: result.Secret, Digest: result.Digest, Preview: result.Preview, Files: result.Files,
 			Error: "the result could not be sent: " + err.Error()}
-		_, _ = ask[wire.CallAccepted](r.ctx, r.c, post(result, sessionPath(r.session, "calls", c.Call)...).repeatable())
+		_, _ = ask[wire.CallAccepted](r.ctx, r.c.conn, post(result, sessionPath(r.session, "calls", c.Call)...).repeatable())
 	}
 }

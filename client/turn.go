@@ -14,7 +14,7 @@ import (
 // message is durable. If the connection breaks, the request is repeated once under the same
 // ID, which the gateway recognizes.
 func (c *Client) Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error) {
-	return ask[wire.Answer](ctx, c, turnRequest(id, t))
+	return ask[wire.Answer](ctx, c.conn, turnRequest(id, t))
 }
 
 // turnRequest returns the request for a turn. It assigns an ID to the message. A request
@@ -118,38 +118,32 @@ func problemOf(e wire.Event) *wire.Problem {
 }
 
 // Approvals are the tool calls of sessions that wait for approval.
-type Approvals struct{ c *Client }
-
-// ApprovalsOf returns the approvals of the sessions that a client can access.
-func ApprovalsOf(c *Client) Approvals { return Approvals{c} }
+type Approvals struct{ *conn }
 
 // List returns the tool calls of a session that wait for approval.
 func (a Approvals) List(ctx context.Context, id firn.ID) ([]wire.Approval, error) {
-	page, err := ask[wire.Page[wire.Approval]](ctx, a.c, get(sessionPath(id, "approvals")...))
+	page, err := ask[wire.Page[wire.Approval]](ctx, a.conn, get(sessionPath(id, "approvals")...))
 	return page.Items, err
 }
 
 // Answer answers a tool call that waits for approval. The answer is durable when it
 // returns.
 func (a Approvals) Answer(ctx context.Context, id firn.ID, call string, answer wire.ApprovalAnswer) (wire.ApprovalAnswer, error) {
-	return ask[wire.ApprovalAnswer](ctx, a.c, post(answer, sessionPath(id, "approvals", call)...))
+	return ask[wire.ApprovalAnswer](ctx, a.conn, post(answer, sessionPath(id, "approvals", call)...))
 }
 
 // Queues are the queues of sessions: messages that wait for the running turn.
-type Queues struct{ c *Client }
-
-// QueuesOf returns the queues of the sessions that a client can access.
-func QueuesOf(c *Client) Queues { return Queues{c} }
+type Queues struct{ *conn }
 
 // Change removes messages from the queue of a session or changes its order. The change is
 // durable when it returns. If a named message is not queued, nothing changes.
 func (q Queues) Change(ctx context.Context, id firn.ID, change wire.QueueChange) (wire.Queue, error) {
-	return ask[wire.Queue](ctx, q.c, request{method: http.MethodPatch, path: sessionPath(id, "queue"), body: change})
+	return ask[wire.Queue](ctx, q.conn, request{method: http.MethodPatch, path: sessionPath(id, "queue"), body: change})
 }
 
 // Stop cancels the running turn of a session and clears its queue. It reports whether there
 // was anything to stop.
 func (c *Client) Stop(ctx context.Context, id firn.ID) (bool, error) {
-	answer, err := ask[wire.Stopped](ctx, c, post(nil, sessionPath(id, "kill")...))
+	answer, err := ask[wire.Stopped](ctx, c.conn, post(nil, sessionPath(id, "kill")...))
 	return answer.Stopped, err
 }

@@ -39,7 +39,7 @@ const (
 )
 
 // unreachable returns the error for a connection that failed or broke.
-func (c *Client) unreachable(doing string, err error) *Unreachable {
+func (c *conn) unreachable(doing string, err error) *Unreachable {
 	// A url.Error repeats the method and the address in its own format.
 	var wrapped *url.Error
 	if errors.As(err, &wrapped) {
@@ -69,6 +69,6 @@ func dialError(op *net.OpError) error {
 }
 
 // notGateway returns the error for a response that is not from a gateway.
-func (c *Client) notGateway(doing, what string) *Unreachable {
+func (c *conn) notGateway(doing, what string) *Unreachable {
 	return &Unreachable{Address: c.address, Doing: doing, Err: errors.New(what), Hint: hintOther}
 }

@@ -77,16 +77,16 @@ func TestApprovalSurvivesKill(t *testing.T) {
 	}
 	var problem *wire.Problem
 	forged := wire.ApprovalAnswer{Decision: wire.ApprovalAllow, Digest: strings.Repeat("0", 64)}
-	if _, err := client.ApprovalsOf(c).Answer(t.Context(), id, again.Call, forged); !errors.As(err, &problem) || problem.Kind != wire.Conflict {
+	if _, err := c.Approvals.Answer(t.Context(), id, again.Call, forged); !errors.As(err, &problem) || problem.Kind != wire.Conflict {
 		t.Errorf("another digest: %v", err)
 	}
-	if _, err := client.ApprovalsOf(c).Answer(t.Context(), id, "other", wire.ApprovalAnswer{Decision: wire.ApprovalAllow, Digest: again.Digest}); !errors.As(err, &problem) || problem.Kind != wire.NotFound {
+	if _, err := c.Approvals.Answer(t.Context(), id, "other", wire.ApprovalAnswer{Decision: wire.ApprovalAllow, Digest: again.Digest}); !errors.As(err, &problem) || problem.Kind != wire.NotFound {
 		t.Errorf("another call: %v", err)
 	}
 	if _, err := os.Stat(filepath.Join(work, "hello.txt")); err == nil {
 		t.Fatal("the file was written before the answer")
 	}
-	if _, err := client.ApprovalsOf(c).Answer(t.Context(), id, again.Call, wire.ApprovalAnswer{Decision: wire.ApprovalAllow, Digest: again.Digest}); err != nil {
+	if _, err := c.Approvals.Answer(t.Context(), id, again.Call, wire.ApprovalAnswer{Decision: wire.ApprovalAllow, Digest: again.Digest}); err != nil {
 		t.Fatal(err)
 	}
 	awaitAnswer(t, c, id, "Done: created hello.txt")
@@ -145,7 +145,7 @@ func awaitPending(t *testing.T, c *client.Client, id firn.ID) wire.Approval {
 			t.Fatal(err)
 		}
 		if e.Name == wire.ApprovalRequested || e.Name == wire.TurnPartial || e.Name == wire.TurnStarted || e.Name == wire.EntryAppended {
-			all, err := client.ApprovalsOf(c).List(t.Context(), id)
+			all, err := c.Approvals.List(t.Context(), id)
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -192,7 +192,7 @@ func TestApprovalOverAPI(t *testing.T) {
 				a := answers[asked]
 				asked++
 				a.Digest = q.Digest
-				if _, err := client.ApprovalsOf(c).Answer(t.Context(), id, q.Call, a); err != nil {
+				if _, err := c.Approvals.Answer(t.Context(), id, q.Call, a); err != nil {
 					t.Fatal(err)
 				}
 			case wire.TurnCompleted:

@@ -264,7 +264,7 @@ func (l *lists) asked(what string, c *client.Client) sight {
 			s.sessions[item.ID] = item
 		}
 	}
-	keys, err := c.Keys(l.t.Context(), "")
+	keys, err := c.Keys.List(l.t.Context(), "")
 	if err != nil {
 		l.t.Fatalf("%s: %v", l.step, err)
 	}

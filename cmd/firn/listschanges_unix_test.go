@@ -201,15 +201,15 @@ var gatewayChanges = map[string]func(l *lists, c *client.Client, id firn.ID) err
 		return err
 	},
 	"point key": func(l *lists, c *client.Client, id firn.ID) error {
-		_, err := c.PointKey(l.t.Context(), l.key(), id)
+		_, err := c.Keys.Point(l.t.Context(), l.key(), id)
 		return err
 	},
 	"reset key": func(l *lists, c *client.Client, _ firn.ID) error {
-		_, err := c.ResetKey(l.t.Context(), l.key())
+		_, err := c.Keys.Reset(l.t.Context(), l.key())
 		return err
 	},
 	"previous": func(l *lists, c *client.Client, _ firn.ID) error {
-		_, err := c.ContinuePrevious(l.t.Context(), l.key())
+		_, err := c.Keys.ContinuePrevious(l.t.Context(), l.key())
 		return err
 	},
 	"bin": func(l *lists, c *client.Client, id firn.ID) error {

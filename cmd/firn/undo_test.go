@@ -269,7 +269,7 @@ func (h *undoHome) visible() string {
 	for n := range 4 {
 		l.list(n&1 != 0, n&2 != 0)
 	}
-	keys, err := c.Keys(h.t.Context(), "")
+	keys, err := c.Keys.List(h.t.Context(), "")
 	l.check(err)
 	slices.SortFunc(keys, func(a, b wire.Key) int { return strings.Compare(a.Key, b.Key) })
 	for _, k := range keys {
@@ -277,10 +277,10 @@ func (h *undoHome) visible() string {
 	}
 	toml, _ := os.ReadFile(filepath.Join(h.dir, config.FileName)) // there may be none
 	l.printf("settings %s", toml)
-	notes, err := c.Notes(h.t.Context(), wire.MemoryPlace{})
+	notes, err := c.Memory.Notes(h.t.Context(), wire.MemoryPlace{})
 	l.check(err)
 	for _, n := range notes {
-		whole, err := c.Note(h.t.Context(), wire.MemoryPlace{}, n.Ref)
+		whole, err := c.Memory.Note(h.t.Context(), wire.MemoryPlace{}, n.Ref)
 		l.check(err)
 		l.printf("note %+v", whole)
 	}

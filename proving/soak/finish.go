@@ -124,11 +124,11 @@ func (s *soak) indexes() {
 	}
 	ctx, done := context.WithTimeout(context.Background(), 5*time.Minute)
 	defer done()
-	report, err := s.client.CheckIndex(ctx)
+	report, err := s.client.Index.Check(ctx)
 	for try := 0; try < 30 && err == nil && !report.OK; try++ { // a title may have been appended just now
 		time.Sleep(time.Second)
 		_, _ = s.client.SessionsPage(ctx, client.Query{Limit: 1}) // listing triggers an update of the catalogue
-		report, err = s.client.CheckIndex(ctx)
+		report, err = s.client.Index.Check(ctx)
 	}
 	if err != nil || !report.OK {
 		s.ledger.complain("the indexes are not as the sessions are: %v %v", err, report.Differences[:min(3, len(report.Differences))])

@@ -113,7 +113,7 @@ func (s *soak) start(ctx context.Context) (err error) {
 		if name == "ci" {
 			scope = "hook"
 		}
-		made, err := s.client.CreateToken(ctx, wire.NewToken{Name: name, Scope: scope})
+		made, err := s.client.Access.CreateToken(ctx, wire.NewToken{Name: name, Scope: scope})
 		if err != nil {
 			return err
 		}

@@ -162,13 +162,13 @@ func (s *soak) peer(n int) {
 
 // reset starts a new session for a key, and undoes that half of the time.
 func (s *soak) reset(key string) {
-	if _, err := s.client.ResetKey(context.Background(), key); err != nil {
+	if _, err := s.client.Keys.Reset(context.Background(), key); err != nil {
 		s.tolerate("reset a key", err)
 		return
 	}
 	s.ledger.count("keys reset")
 	if rand.IntN(2) == 0 {
-		_, err := s.client.ContinuePrevious(context.Background(), key)
+		_, err := s.client.Keys.ContinuePrevious(context.Background(), key)
 		s.tolerate("continue with the session before", err)
 	}
 }

@@ -100,7 +100,7 @@ func (s *soak) reader() {
 		case "usage":
 			_, err = s.client.Usage(ctx, "day", time.Time{})
 		case "keys":
-			_, err = s.client.Keys(ctx, "")
+			_, err = s.client.Keys.List(ctx, "")
 		case "ops":
 			_, err = s.client.Ops(ctx)
 		}
@@ -154,7 +154,7 @@ func (s *soak) browser() {
 func (s *soak) login() *cookiejar.Jar {
 	ctx, done := requestContext()
 	defer done()
-	order, err := s.client.OrderLogin(ctx, wire.LoginOrder{})
+	order, err := s.client.Access.OrderLogin(ctx, wire.LoginOrder{})
 	if s.tolerate("order a login", err); err != nil {
 		return nil
 	}
@@ -168,7 +168,7 @@ func (s *soak) login() *cookiejar.Jar {
 		s.ledger.complain("%v", err)
 		return nil
 	}
-	if _, err = c.Login(ctx, wire.Login{Code: order.Code}); err != nil {
+	if _, err = c.Access.Login(ctx, wire.Login{Code: order.Code}); err != nil {
 		var problem *wire.Problem
 		if !errors.As(err, &problem) || problem.Kind != wire.NoToken { // a code of a gateway that was killed
 			s.tolerate("log in", err)

@@ -7,7 +7,6 @@ import (
 	sdk "github.com/coder/acp-go-sdk"
 
 	"firn.dev"
-	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -40,7 +39,7 @@ func (t *turnUpdates) askPermission(ctx context.Context, session firn.ID, q wire
 			a.Decision, a.Scope = wire.ApprovalAllow, wire.ApprovalSession
 		}
 	}
-	if _, err := client.ApprovalsOf(t.d.c).Answer(ctx, session, q.Call, a); err != nil && ctx.Err() == nil {
+	if _, err := t.d.c.Approvals.Answer(ctx, session, q.Call, a); err != nil && ctx.Err() == nil {
 		t.update(sdk.UpdateAgentThoughtText("The answer was not accepted: " + err.Error() + "\n"))
 	}
 }

@@ -77,7 +77,7 @@ func withPages(c *api.Config, _ *api.ServeOptions) {
 func TestRealBrowser(t *testing.T) {
 	home := shortDir(t)
 	h := openHouseWith(t, home, withPages)
-	code, err := h.owner.OrderLogin(t.Context(), wire.LoginOrder{})
+	code, err := h.owner.Access.OrderLogin(t.Context(), wire.LoginOrder{})
 	if err != nil || code.URL != "http://"+h.Address.TCP+"/login#"+code.Code {
 		t.Fatalf("%+v %v", code, err)
 	}
@@ -106,11 +106,11 @@ func TestRealBrowser(t *testing.T) {
 		}
 	}
 	// Its token is listed. Once it is revoked, the stream ends.
-	tokens, err := h.owner.Tokens(t.Context())
+	tokens, err := h.owner.Access.Tokens(t.Context())
 	if err != nil || len(tokens) != 1 || tokens[0].Name != me.Name {
 		t.Fatalf("%+v %v", tokens, err)
 	}
-	if _, err := h.owner.RevokeToken(t.Context(), tokens[0].ID); err != nil {
+	if _, err := h.owner.Access.RevokeToken(t.Context(), tokens[0].ID); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, lines); err != nil {
@@ -123,7 +123,7 @@ func TestRealBrowser(t *testing.T) {
 		t.Errorf("a page needs no login: %d", page.StatusCode)
 	}
 	// The socket is not affected.
-	owner, err := h.owner.Me(t.Context())
+	owner, err := h.owner.Access.Me(t.Context())
 	if err != nil || owner.Name != "owner" || owner.Scope != wire.ScopeAdmin || !owner.Expires.IsZero() {
 		t.Errorf("%+v %v", owner, err)
 	}
@@ -136,7 +136,7 @@ func TestNoDoorForBrowsers(t *testing.T) {
 		withPages(c, o)
 		o.TCP = ""
 	})
-	_, err := h.owner.OrderLogin(t.Context(), wire.LoginOrder{})
+	_, err := h.owner.Access.OrderLogin(t.Context(), wire.LoginOrder{})
 	if wire.KindOf(err) != wire.Unsupported || !strings.Contains(err.Error(), "TCP") {
 		t.Errorf("the error is %v", err)
 	}

@@ -297,7 +297,7 @@ func TestRealBoundToken(t *testing.T) {
 	if _, err := worker.NewSession(ctx, wire.NewSession{Agent: "main"}); wire.KindOf(err) != wire.NotAllowed {
 		t.Errorf("a session of another agent: %v", err)
 	}
-	if _, err := worker.Key(ctx, "agent:main:main"); !errors.Is(err, firn.ErrNotFound) {
+	if _, err := worker.Keys.Get(ctx, "agent:main:main"); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("a foreign key: %v", err)
 	}
 }

@@ -36,7 +36,7 @@ func (d *toolServer) recall(ctx context.Context, _ *sdk.CallToolRequest, a recal
 	if strings.TrimSpace(a.Query) == "" {
 		return nil, nil, errors.New("query is empty")
 	}
-	hits, err := d.c.Recall(ctx, a.place(), a.Query, bounded(a.Limit, 5, 20))
+	hits, err := d.c.Memory.Recall(ctx, a.place(), a.Query, bounded(a.Limit, 5, 20))
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
@@ -91,7 +91,7 @@ type remembered struct {
 
 // remember stores a note.
 func (d *toolServer) remember(ctx context.Context, _ *sdk.CallToolRequest, a rememberArgs) (*sdk.CallToolResult, remembered, error) {
-	kept, err := d.c.Remember(ctx, a.place(), wire.NewNote{Text: a.Text, Name: a.Name, Type: a.Type})
+	kept, err := d.c.Memory.Remember(ctx, a.place(), wire.NewNote{Text: a.Text, Name: a.Name, Type: a.Type})
 	if err != nil {
 		return nil, remembered{Refs: []string{}}, sentence(err)
 	}
@@ -108,7 +108,7 @@ func (d *toolServer) forget(ctx context.Context, _ *sdk.CallToolRequest, a forge
 	if strings.TrimSpace(a.What) == "" {
 		return nil, nil, errors.New("nothing to forget given; recall shows the names of notes")
 	}
-	change, err := d.c.Forget(ctx, a.place(), strings.TrimPrefix(a.What, "note "))
+	change, err := d.c.Memory.Forget(ctx, a.place(), strings.TrimPrefix(a.What, "note "))
 	if err != nil {
 		return nil, nil, sentence(err)
 	}

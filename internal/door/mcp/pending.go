@@ -6,7 +6,6 @@ import (
 	"fmt"
 
 	"firn.dev"
-	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -19,7 +18,7 @@ func (d *toolServer) pending(ctx context.Context, id firn.ID, q wire.Approval) e
 		return &approvalPending{fmt.Sprintf("the agent's call %s %s in session %s waits for approval; the user allows it with: firn approvals allow %s %s, or refuses it; the agent then continues, and the answer is in the session",
 			prose.Clean(q.Name), prose.OneLine(string(q.Arguments), 200), id, id, prose.Clean(q.Call))}
 	}
-	_, err := client.ApprovalsOf(d.c).Answer(ctx, id, q.Call, wire.ApprovalAnswer{
+	_, err := d.c.Approvals.Answer(ctx, id, q.Call, wire.ApprovalAnswer{
 		Decision: wire.ApprovalRefuse, Digest: q.Digest, Reason: "MCP without a running gateway cannot ask for approval; see approvals.mode and firn serve",
 	})
 	if wire.KindOf(err) == wire.NotFound {

@@ -321,10 +321,10 @@ func TestModels(t *testing.T) {
 func TestScopes(t *testing.T) {
 	s := open(t, t.TempDir())
 	hello := object{"messages": []object{says("user", "hi")}}
-	reader, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
+	reader, err := s.owner.Access.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
 	s.must(err)
 	s.refused(http.StatusForbidden, "POST", "/v1/chat/completions", hello, "Authorization", "Bearer "+reader.Secret)
-	bound, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "bound", Scope: wire.ScopeWrite, Agents: []string{"work"}})
+	bound, err := s.owner.Access.CreateToken(t.Context(), wire.NewToken{Name: "bound", Scope: wire.ScopeWrite, Agents: []string{"work"}})
 	s.must(err)
 	s.refused(http.StatusForbidden, "POST", "/v1/chat/completions", hello, "Authorization", "Bearer "+bound.Secret)
 	hello["model"] = "work"
@@ -355,7 +355,7 @@ func TestOwner(t *testing.T) {
 	if got := ask(s.handler, ""); got != http.StatusUnauthorized {
 		t.Errorf("nobody gets %d", got)
 	}
-	reader, err := s.owner.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
+	reader, err := s.owner.Access.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
 	s.must(err)
 	if got := ask(api.Owner(s.handler), reader.Secret); got != http.StatusForbidden {
 		t.Errorf("the owner with a token that may only read gets %d", got)

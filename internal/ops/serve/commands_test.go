@@ -164,7 +164,7 @@ func TestResetsCarryTheSame(t *testing.T) {
 		case "idle":
 			now.advance(3 * time.Hour)
 		case "key":
-			if _, err := c.own.ResetKey(t.Context(), first.Key); err != nil {
+			if _, err := c.own.Keys.Reset(t.Context(), first.Key); err != nil {
 				t.Fatal(err)
 			}
 		default:

@@ -63,10 +63,10 @@ func injections(n *notebook, id firn.ID, said string) map[string]string {
 func TestRecallIsInjected(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
-	if _, err := c.Remember(ctx, wire.MemoryPlace{}, wire.NewNote{Text: "The cat of the user is called Tom."}); err != nil {
+	if _, err := c.Memory.Remember(ctx, wire.MemoryPlace{}, wire.NewNote{Text: "The cat of the user is called Tom."}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Remember(ctx, wire.MemoryPlace{}, wire.NewNote{Name: "House rules", Text: "Never deploy on Mondays."}); err != nil {
+	if _, err := c.Memory.Remember(ctx, wire.MemoryPlace{}, wire.NewNote{Name: "House rules", Text: "Never deploy on Mondays."}); err != nil {
 		t.Fatal(err)
 	}
 	s, err := c.NewSession(ctx, wire.NewSession{})
@@ -113,11 +113,11 @@ func TestExtractionAfterTurns(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.notes.work.Wait()
-	mine, err := c.Note(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "extracted")
+	mine, err := c.Memory.Note(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "extracted")
 	if err != nil || len(mine.Facts) != 1 || mine.Facts[0].Category != "preference" || len(mine.Facts[0].Sources) != 1 || !strings.HasPrefix(mine.Facts[0].Sources[0], string(id)+"/") {
 		t.Errorf("the agent has %+v, %v", mine, err)
 	}
-	of, err := c.Note(t.Context(), wire.MemoryPlace{Project: project, Scope: wire.MemoryOfProject}, "extracted")
+	of, err := c.Memory.Note(t.Context(), wire.MemoryPlace{Project: project, Scope: wire.MemoryOfProject}, "extracted")
 	if err != nil || len(of.Facts) != 1 || of.Facts[0].Category != "decision" {
 		t.Errorf("the project has %+v, %v", of, err)
 	}
@@ -158,7 +158,7 @@ func TestPeopleAreKeptApart(t *testing.T) {
 	ctx := t.Context()
 	ann, bob := "agent:main:telegram:direct:ann", "agent:main:telegram:direct:bob"
 	for key, text := range map[string]string{"": "The tea of the owner is green.", ann: "The tea of Ann is black.", bob: "The tea of Bob is red."} {
-		if _, err := c.Remember(ctx, wire.MemoryPlace{Key: key}, wire.NewNote{Text: text}); err != nil {
+		if _, err := c.Memory.Remember(ctx, wire.MemoryPlace{Key: key}, wire.NewNote{Text: text}); err != nil {
 			t.Fatal(err)
 		}
 	}
@@ -178,7 +178,7 @@ func TestPeopleAreKeptApart(t *testing.T) {
 	if got := with(ann); !strings.Contains(got, "green") || !strings.Contains(got, "black") || strings.Contains(got, "red") {
 		t.Errorf("where it is shared Ann is told %q", got)
 	}
-	notes, err := c.Notes(ctx, wire.MemoryPlace{Key: ann, Scope: wire.MemoryOfUser})
+	notes, err := c.Memory.Notes(ctx, wire.MemoryPlace{Key: ann, Scope: wire.MemoryOfUser})
 	if err != nil || len(notes) != 1 || notes[0].Scope != "user" {
 		t.Errorf("the notes about Ann are %+v, %v", notes, err)
 	}
@@ -192,7 +192,7 @@ func TestNight(t *testing.T) {
 	}
 	n := &dreamScheduler{h: h, last: time.Now()}
 	n.dream(t.Context())
-	if changes, err := c.MemoryChanges(t.Context(), wire.MemoryPlace{}); err != nil || len(changes) != 0 {
+	if changes, err := c.Memory.Changes(t.Context(), wire.MemoryPlace{}); err != nil || len(changes) != 0 {
 		t.Fatalf("though somebody just talked: %+v, %v", changes, err)
 	}
 	n.last = time.Now().Add(-time.Hour)
@@ -204,16 +204,16 @@ func TestNight(t *testing.T) {
 	awake()
 	n.last = time.Now().Add(-time.Hour)
 	n.dream(t.Context())
-	changes, err := c.MemoryChanges(t.Context(), wire.MemoryPlace{})
+	changes, err := c.Memory.Changes(t.Context(), wire.MemoryPlace{})
 	if err != nil || len(changes) != 1 || changes[0].Kind != "dream" {
 		t.Fatalf("the changes are %+v, %v", changes, err)
 	}
-	note, err := c.Note(t.Context(), wire.MemoryPlace{}, "extracted")
+	note, err := c.Memory.Note(t.Context(), wire.MemoryPlace{}, "extracted")
 	if err != nil || len(note.Facts) != 4 {
 		t.Errorf("it found %+v, %v", note.Facts, err)
 	}
 	n.dream(t.Context())
-	if changes, err = c.MemoryChanges(t.Context(), wire.MemoryPlace{}); err != nil || len(changes) != 1 {
+	if changes, err = c.Memory.Changes(t.Context(), wire.MemoryPlace{}); err != nil || len(changes) != 1 {
 		t.Errorf("it dreams again at once: %+v, %v", changes, err)
 	}
 }
@@ -227,14 +227,14 @@ func TestNightsEnd(t *testing.T) {
 // TestNotesSwitchedOff checks that memory can be disabled for all agents or for one.
 func TestNotesSwitchedOff(t *testing.T) {
 	_, c := furnished(t, Options{Settings: load(t, "[agents.quiet.memory]\nenabled = false\n[agents.loud]\n")})
-	if _, err := c.Remember(t.Context(), wire.MemoryPlace{Agent: "quiet"}, wire.NewNote{Text: "something to know"}); wire.KindOf(err) != wire.Unsupported {
+	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{Agent: "quiet"}, wire.NewNote{Text: "something to know"}); wire.KindOf(err) != wire.Unsupported {
 		t.Errorf("the quiet one notes: %v", err)
 	}
-	if _, err := c.Remember(t.Context(), wire.MemoryPlace{Agent: "loud"}, wire.NewNote{Text: "something to know"}); err != nil {
+	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{Agent: "loud"}, wire.NewNote{Text: "something to know"}); err != nil {
 		t.Error(err)
 	}
 	for _, at := range []wire.MemoryPlace{{Agent: "nobody"}, {Scope: "user"}, {Scope: "project"}, {Scope: "moon"}, {Project: "here"}, {Key: "agent:loud:telegram:direct:1", Agent: "main"}} {
-		if _, err := c.Notes(t.Context(), at); err == nil {
+		if _, err := c.Memory.Notes(t.Context(), at); err == nil {
 			t.Errorf("%+v is a place", at)
 		}
 	}
@@ -274,7 +274,7 @@ func TestHandWritten(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "memory", "boats.md"), []byte("# Boats\n\nThe ferry to Moss leaves at nine.\n"), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	hits, err := c.Recall(t.Context(), wire.MemoryPlace{}, "ferry", 5)
+	hits, err := c.Memory.Recall(t.Context(), wire.MemoryPlace{}, "ferry", 5)
 	if err != nil || len(hits) != 1 || hits[0].Ref != "agent/boats" {
 		t.Errorf("got %+v, %v", hits, err)
 	}
@@ -285,7 +285,7 @@ func TestHandWritten(t *testing.T) {
 func TestRecallWithoutThePast(t *testing.T) {
 	var logged strings.Builder
 	h, c := furnished(t, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
-	if _, err := c.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"}); err != nil {
+	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"}); err != nil {
 		t.Fatal(err)
 	}
 	m := &memories{h}
@@ -314,7 +314,7 @@ func TestDreamOfOldConversations(t *testing.T) {
 	begun(t, h, "agent:main:now", "", "We decided to use Postgres for the shop.", "Fine.")
 	dream := func() wire.Dream {
 		t.Helper()
-		all, err := c.Dream(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, wire.DreamOrder{})
+		all, err := c.Memory.Dream(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, wire.DreamOrder{})
 		if err != nil || len(all) != 1 {
 			t.Fatalf("got %+v, %v", all, err)
 		}
@@ -340,7 +340,7 @@ func TestDreamOfOldConversations(t *testing.T) {
 // TestFaultsAreListed checks that a link out of the folder is reported without its content.
 func TestFaultsAreListed(t *testing.T) {
 	h, c := furnished(t, Options{})
-	kept, err := c.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"})
+	kept, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -353,7 +353,7 @@ func TestFaultsAreListed(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	notes, err := c.Notes(t.Context(), wire.MemoryPlace{})
+	notes, err := c.Memory.Notes(t.Context(), wire.MemoryPlace{})
 	if err != nil || len(notes) != 3 || notes[0].Name != kept.Note {
 		t.Fatalf("got %+v, %v", notes, err)
 	}
@@ -362,7 +362,7 @@ func TestFaultsAreListed(t *testing.T) {
 			t.Errorf("it tells %+v, want %s", n, want)
 		}
 	}
-	if _, err := c.Note(t.Context(), wire.MemoryPlace{}, "out"); wire.KindOf(err) != wire.Unsupported {
+	if _, err := c.Memory.Note(t.Context(), wire.MemoryPlace{}, "out"); wire.KindOf(err) != wire.Unsupported {
 		t.Errorf("asked for, it is %v", err)
 	}
 }

@@ -80,7 +80,7 @@ func TestTwoGateways(t *testing.T) {
 		t.Error("the first does not find what the other was told")
 	}
 	titles(t, b) // records the changes
-	report, err := b.CheckIndex(t.Context())
+	report, err := b.Index.Check(t.Context())
 	if err != nil || !report.OK {
 		t.Errorf("the indexes of the other differ: %+v, %v", report, err)
 	}

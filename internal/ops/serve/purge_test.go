@@ -70,14 +70,14 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 	other := learn("MEMORY: preference | 9 | The user prefers tabs over spaces in code | 5")
 	for _, n := range []wire.NewNote{{Text: "The walrus is fed at noon"}, {Name: "Quinoa rules", Text: "Eat quinoa."}} {
 		n.Sources = []string{string(id) + "/e1"}
-		if _, err := c.Remember(ctx, wire.MemoryPlace{}, n); err != nil {
+		if _, err := c.Memory.Remember(ctx, wire.MemoryPlace{}, n); err != nil {
 			t.Fatal(err)
 		}
 	}
-	if _, err := c.Forget(ctx, wire.MemoryPlace{}, "quinoa-rules"); err != nil { // only an old version remains
+	if _, err := c.Memory.Forget(ctx, wire.MemoryPlace{}, "quinoa-rules"); err != nil { // only an old version remains
 		t.Fatal(err)
 	}
-	if _, err := c.Dream(ctx, wire.MemoryPlace{Project: project}, wire.DreamOrder{}); err != nil {
+	if _, err := c.Memory.Dream(ctx, wire.MemoryPlace{Project: project}, wire.DreamOrder{}); err != nil {
 		t.Fatal(err)
 	}
 	if at := found(t, h.home(), secret...); len(at) != len(secret) {
@@ -90,7 +90,7 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 	if at := found(t, h.home(), append(secret, string(id)+"/")...); len(at) > 0 {
 		t.Errorf("these are left: %v", at)
 	}
-	hits, err := c.Recall(ctx, wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "tabs or spaces", 5)
+	hits, err := c.Memory.Recall(ctx, wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "tabs or spaces", 5)
 	if err != nil || len(hits) != 1 || len(hits[0].Sources) == 0 || !strings.HasPrefix(hits[0].Sources[0], string(other)) {
 		t.Errorf("what somebody else said too is %+v, %v", hits, err)
 	}
@@ -147,7 +147,7 @@ func TestPurgeErasesNames(t *testing.T) {
 		if n.from != "" {
 			note.Sources = []string{n.from + "/e1"}
 		}
-		if _, err := c.Remember(ctx, n.at, note); err != nil {
+		if _, err := c.Memory.Remember(ctx, n.at, note); err != nil {
 			t.Fatal(err)
 		}
 	}

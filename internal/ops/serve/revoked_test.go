@@ -77,7 +77,7 @@ func TestLogoutKeepsAcceptedMessages(t *testing.T) {
 				t.Error(err)
 			}
 			w.holds(browser.may, from)
-			tokens, err := w.own.Tokens(t.Context())
+			tokens, err := w.own.Access.Tokens(t.Context())
 			w.must(err)
 			ended := 0
 			for _, token := range tokens {
@@ -124,7 +124,7 @@ func TestRevokedTokensStopTheirTurns(t *testing.T) {
 				made = w.made["write"]
 			}
 			for _, gateway := range []*withheld{w, next} {
-				_, err := gateway.own.RevokeToken(t.Context(), made.ID)
+				_, err := gateway.own.Access.RevokeToken(t.Context(), made.ID)
 				w.must(err)
 			}
 			recorded := func(gateway *withheld) func() bool {

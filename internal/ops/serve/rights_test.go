@@ -127,7 +127,7 @@ func (w *withheld) plant() {
 		{wire.MemoryPlace{Agent: "work"}, "", inWorkers},
 		{wire.MemoryPlace{Key: "agent:main:telegram:direct:ann", Scope: wire.MemoryOfUser}, "", inAnns},
 	} {
-		kept, err := w.own.Remember(w.t.Context(), n.at, wire.NewNote{Text: say(n.text), Name: n.name})
+		kept, err := w.own.Memory.Remember(w.t.Context(), n.at, wire.NewNote{Text: say(n.text), Name: n.name})
 		w.must(err)
 		w.notes = append(w.notes, append(kept.Refs, strings.Replace(say(n.text), n.text.canary, "WORD", 1))...)
 	}
@@ -240,7 +240,7 @@ func (w *withheld) token(n wire.NewToken) wire.Created {
 	if made, ok := w.made[n.Name]; ok {
 		return made
 	}
-	made, err := w.own.CreateToken(w.t.Context(), n)
+	made, err := w.own.Access.CreateToken(w.t.Context(), n)
 	w.must(err)
 	w.made[n.Name] = made
 	return made

@@ -86,12 +86,12 @@ func TestFlushesHaveTheBoundsOfTheAsker(t *testing.T) {
 			t.Fatalf("%s: there were %d requests of a flush", c.who.name, len(sent))
 		}
 		w.hasOnly(c.who.name+", the flush", sent, c.who.may)
-		hits, err := w.own.Recall(t.Context(), c.note, "wallaby", 5)
+		hits, err := w.own.Memory.Recall(t.Context(), c.note, "wallaby", 5)
 		w.must(err)
 		if len(hits) != 1 {
 			t.Errorf("%s: the note is found %d times in %+v", c.who.name, len(hits), c.note)
 		}
-		agents, err := w.own.Recall(t.Context(), wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}, "wallaby", 5)
+		agents, err := w.own.Memory.Recall(t.Context(), wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}, "wallaby", 5)
 		w.must(err)
 		if c.note.Key != "" && len(agents) > 0 {
 			t.Errorf("%s: the agent has the note, too", c.who.name)
@@ -110,7 +110,7 @@ func TestDreamsOfAKeyStayInItsBounds(t *testing.T) {
 		t.Fatal(err)
 	}
 	from := w.model.count()
-	dreams, err := w.own.Dream(t.Context(), wire.MemoryPlace{Key: "agent:main:shop", Scope: wire.MemoryOfUser}, wire.DreamOrder{})
+	dreams, err := w.own.Memory.Dream(t.Context(), wire.MemoryPlace{Key: "agent:main:shop", Scope: wire.MemoryOfUser}, wire.DreamOrder{})
 	w.must(err)
 	if len(dreams) != 1 || dreams[0].Sessions < 2 {
 		t.Errorf("the dream is %+v", dreams)
@@ -121,7 +121,7 @@ func TestDreamsOfAKeyStayInItsBounds(t *testing.T) {
 		t.Errorf("the conversation of the key is not dreamed of, in %d requests", len(sent))
 	}
 	from = w.model.count()
-	_, err = w.own.Dream(t.Context(), wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}, wire.DreamOrder{})
+	_, err = w.own.Memory.Dream(t.Context(), wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}, wire.DreamOrder{})
 	w.must(err)
 	sent = w.sentSince(from, "")
 	w.hasOnly("the agent's dream", sent, owner.may)

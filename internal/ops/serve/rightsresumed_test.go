@@ -214,7 +214,7 @@ func TestNotesWithinBounds(t *testing.T) {
 		t.Helper()
 		var names []string
 		for _, at := range []wire.MemoryPlace{{Agent: "main"}, {Agent: "main", Project: w.dir, Scope: wire.MemoryOfProject}, {Agent: "work"}, {Key: "agent:main:telegram:direct:ann", Scope: wire.MemoryOfUser}} {
-			notes, err := w.own.Notes(t.Context(), at)
+			notes, err := w.own.Memory.Notes(t.Context(), at)
 			w.must(err)
 			for _, n := range notes {
 				names = append(names, fmt.Sprint(n.Ref, n.Count))
@@ -261,10 +261,10 @@ func TestNotesWithinBounds(t *testing.T) {
 	if status, text := w.ask(desk, "GET", path+"agent:main:shop", nil); status != http.StatusNotFound {
 		t.Errorf("another's notes: %d %s", status, text)
 	}
-	if hits, err := w.own.Recall(t.Context(), wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}, "wombat", 5); err != nil || len(hits) != 0 {
+	if hits, err := w.own.Memory.Recall(t.Context(), wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}, "wombat", 5); err != nil || len(hits) != 0 {
 		t.Errorf("the agent's own notes have %+v, %v", hits, err)
 	}
-	if notes, err := w.own.Notes(t.Context(), wire.MemoryPlace{Key: "agent:main:shop", Scope: wire.MemoryOfUser}); err != nil || len(notes) != 1 {
+	if notes, err := w.own.Memory.Notes(t.Context(), wire.MemoryPlace{Key: "agent:main:shop", Scope: wire.MemoryOfUser}); err != nil || len(notes) != 1 {
 		t.Errorf("the owner sees %+v, %v", notes, err)
 	}
 	turn(owner, "forget", "probe: forget all")
@@ -288,10 +288,10 @@ func TestFactsOfOthersAreNotTheAgents(t *testing.T) {
 		t.Fatal(err)
 	}
 	h.notes.work.Wait()
-	if note, err := c.Note(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "extracted"); err == nil {
+	if note, err := c.Memory.Note(t.Context(), wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "extracted"); err == nil {
 		t.Errorf("the agent has %+v", note)
 	}
-	theirs, err := c.Note(t.Context(), wire.MemoryPlace{Key: "agent:main:shop", Scope: wire.MemoryOfUser}, "extracted")
+	theirs, err := c.Memory.Note(t.Context(), wire.MemoryPlace{Key: "agent:main:shop", Scope: wire.MemoryOfUser}, "extracted")
 	if err != nil || len(theirs.Facts) != 1 {
 		t.Errorf("they have %+v, %v", theirs, err)
 	}

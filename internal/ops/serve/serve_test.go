@@ -189,7 +189,7 @@ func TestRecall(t *testing.T) {
 			t.Errorf("%s finds %v, %v", query, hits, err)
 		}
 	}
-	if hits, err := c.Recall(ctx, wire.MemoryPlace{}, "cat", 5); err != nil || len(hits) != 1 || hits[0].Scope != "agent" {
+	if hits, err := c.Memory.Recall(ctx, wire.MemoryPlace{}, "cat", 5); err != nil || len(hits) != 1 || hits[0].Scope != "agent" {
 		t.Errorf("the notes have %v, %v", hits, err)
 	}
 	if hits, err := notesOf(h, "main").search(ctx, "?!", 5); err != nil || len(hits) != 0 {

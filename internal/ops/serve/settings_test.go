@@ -263,7 +263,7 @@ account = "two"
 		t.Errorf("with the agent that lasts it came to %+v", again)
 	}
 	for key, want := range map[string]string{mail.Key: "after 1h of inactivity", other.Key: "never"} {
-		if k, err := c.Key(t.Context(), key); err != nil || k.Reset != want {
+		if k, err := c.Keys.Get(t.Context(), key); err != nil || k.Reset != want {
 			t.Errorf("%s ends %s, %v", key, k.Reset, err)
 		}
 	}
@@ -303,7 +303,7 @@ func TestMetricsAreOff(t *testing.T) {
 func TestNotesElsewhere(t *testing.T) {
 	dir := t.TempDir()
 	_, c := furnished(t, Options{Settings: load(t, "[memory]\ndir = "+quoted(dir))})
-	if _, err := c.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The cat is called Tom."}); err != nil {
+	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The cat is called Tom."}); err != nil {
 		t.Fatal(err)
 	}
 	if found, err := filepath.Glob(filepath.Join(dir, "main", "workspace", "memory", "*.md")); err != nil || len(found) != 1 {

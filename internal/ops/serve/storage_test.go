@@ -77,7 +77,7 @@ func TestVerifyAndStorage(t *testing.T) {
 	if _, err := c.Remove(ctx, gone.ID, wire.Remove{Bin: true}); err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.Remember(ctx, wire.MemoryPlace{}, wire.NewNote{Text: "tea is green", Name: "tea"}); err != nil {
+	if _, err := c.Memory.Remember(ctx, wire.MemoryPlace{}, wire.NewNote{Text: "tea is green", Name: "tea"}); err != nil {
 		t.Fatal(err)
 	}
 	files, err := c.Session(ctx, string(s.ID))
@@ -119,36 +119,36 @@ func TestVerifyAndStorage(t *testing.T) {
 func TestEditNote(t *testing.T) {
 	_, c := furnished(t, Options{})
 	ctx, at := t.Context(), wire.MemoryPlace{}
-	if _, err := c.Remember(ctx, at, wire.NewNote{Text: "It is green.", Name: "Green Tea", Type: "taste", Description: "what tea"}); err != nil {
+	if _, err := c.Memory.Remember(ctx, at, wire.NewNote{Text: "It is green.", Name: "Green Tea", Type: "taste", Description: "what tea"}); err != nil {
 		t.Fatal(err)
 	}
-	edited, err := c.EditNote(ctx, at, "green-tea", "It is black.\n\nAlways.")
+	edited, err := c.Memory.Edit(ctx, at, "green-tea", "It is black.\n\nAlways.")
 	if err != nil || edited.Change == "" || edited.Note != "green-tea" {
 		t.Fatalf("edited it is %+v, %v", edited, err)
 	}
-	note, err := c.Note(ctx, at, "green-tea")
+	note, err := c.Memory.Note(ctx, at, "green-tea")
 	if err != nil || strings.TrimSpace(note.Body) != "It is black.\n\nAlways." || note.Title != "Green Tea" || note.Type != "taste" || note.Description != "what tea" {
 		t.Errorf("it is %+v, %v", note, err)
 	}
-	if _, err := c.UndoMemory(ctx, at, edited.Change, wire.UndoMemory{}); err != nil {
+	if _, err := c.Memory.Undo(ctx, at, edited.Change, wire.UndoMemory{}); err != nil {
 		t.Fatal(err)
 	}
-	if note, err = c.Note(ctx, at, "green-tea"); err != nil || !strings.Contains(note.Body, "green") {
+	if note, err = c.Memory.Note(ctx, at, "green-tea"); err != nil || !strings.Contains(note.Body, "green") {
 		t.Errorf("undone it is %+v, %v", note, err)
 	}
 	for ref, kind := range map[string]wire.Kind{"nothing": wire.NotFound, "user/green-tea": wire.NotFound} {
-		if _, err := c.EditNote(ctx, at, ref, "x"); wire.KindOf(err) != kind {
+		if _, err := c.Memory.Edit(ctx, at, ref, "x"); wire.KindOf(err) != kind {
 			t.Errorf("%s: %v", ref, err)
 		}
 	}
-	if _, err := c.EditNote(ctx, at, "green-tea", "  "); wire.KindOf(err) != wire.Invalid {
+	if _, err := c.Memory.Edit(ctx, at, "green-tea", "  "); wire.KindOf(err) != wire.Invalid {
 		t.Errorf("a note of nothing: %v", err)
 	}
-	kept, err := c.Remember(ctx, at, wire.NewNote{Text: "a fact of the day"})
+	kept, err := c.Memory.Remember(ctx, at, wire.NewNote{Text: "a fact of the day"})
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := c.EditNote(ctx, at, kept.Note, "x"); wire.KindOf(err) != wire.Unsupported {
+	if _, err := c.Memory.Edit(ctx, at, kept.Note, "x"); wire.KindOf(err) != wire.Unsupported {
 		t.Errorf("the facts of a day: %v", err)
 	}
 }

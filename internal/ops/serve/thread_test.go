@@ -80,7 +80,7 @@ func TestThreadHistory(t *testing.T) {
 	if spent.State.Counters.Input != 200 { // of the two answers in the thread only
 		t.Errorf("the thread used %+v", spent.State.Counters)
 	}
-	if _, err := h.own.ResetKey(t.Context(), thread.Key); err != nil {
+	if _, err := h.own.Keys.Reset(t.Context(), thread.Key); err != nil {
 		t.Fatal(err)
 	}
 	if _, received := h.send("t1", "after the reset"); len(received) != 1 {
@@ -148,7 +148,7 @@ func TestThreadHistoryRights(t *testing.T) {
 		keys []string
 		want int
 	}{{[]string{"agent:main:slack:group:g:thread:t1"}, 1}, {[]string{"agent:main:slack:group:g"}, 3}} {
-		made, err := h.own.CreateToken(t.Context(), wire.NewToken{Name: "bridge " + strconv.Itoa(c.want), Scope: wire.ScopeWrite, Keys: c.keys})
+		made, err := h.own.Access.CreateToken(t.Context(), wire.NewToken{Name: "bridge " + strconv.Itoa(c.want), Scope: wire.ScopeWrite, Keys: c.keys})
 		if err != nil {
 			t.Fatal(err)
 		}

@@ -92,7 +92,7 @@ func (l listening) status(secret string) int {
 func TestTokenOfTwoGateways(t *testing.T) {
 	settings := alone(t)
 	a, b := listen(t, Options{Settings: load(t, settings)}), listen(t, Options{Settings: load(t, settings)})
-	made, err := a.own.CreateToken(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeRead})
+	made, err := a.own.Access.CreateToken(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -102,7 +102,7 @@ func TestTokenOfTwoGateways(t *testing.T) {
 	if got := b.status(made.Secret[:len(made.Secret)-1] + "_"); got != http.StatusUnauthorized {
 		t.Errorf("one like it: %d", got)
 	}
-	if _, err := b.own.CreateToken(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeRead}); wire.KindOf(err) != wire.Invalid {
+	if _, err := b.own.Access.CreateToken(t.Context(), wire.NewToken{Name: "phone", Scope: wire.ScopeRead}); wire.KindOf(err) != wire.Invalid {
 		t.Errorf("the name once more, elsewhere: %v", err)
 	}
 	stream := b.ask("GET", "/v1/events", made.Secret)
@@ -110,7 +110,7 @@ func TestTokenOfTwoGateways(t *testing.T) {
 	if stream.StatusCode != http.StatusOK {
 		t.Fatalf("listen: %d", stream.StatusCode)
 	}
-	if _, err := a.own.RevokeToken(t.Context(), "phone"); err != nil {
+	if _, err := a.own.Access.RevokeToken(t.Context(), "phone"); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := io.Copy(io.Discard, stream.Body); err != nil { // ends now
@@ -123,14 +123,14 @@ func TestTokenOfTwoGateways(t *testing.T) {
 	}
 	// A command on another home with the same servers.
 	_, c := furnished(t, Options{Settings: load(t, settings)})
-	made, err = c.CreateToken(t.Context(), wire.NewToken{Name: "command", Scope: wire.ScopeRead})
+	made, err = c.Access.CreateToken(t.Context(), wire.NewToken{Name: "command", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
 	if got := a.status(made.Secret); got != http.StatusOK {
 		t.Errorf("made by a command: %d", got)
 	}
-	if all, err := a.own.Tokens(t.Context()); err != nil || len(all) != 2 || all[0].Revoked.IsZero() || all[1].Name != "command" {
+	if all, err := a.own.Access.Tokens(t.Context()); err != nil || len(all) != 2 || all[0].Revoked.IsZero() || all[1].Name != "command" {
 		t.Errorf("the list is %+v, %v", all, err)
 	}
 }
@@ -152,7 +152,7 @@ func (l listening) order(secret string) string {
 func TestCodeOfTwoGateways(t *testing.T) {
 	settings := alone(t)
 	a, b := listen(t, Options{Settings: load(t, settings)}), listen(t, Options{Settings: load(t, settings)})
-	admin, err := b.own.CreateToken(t.Context(), wire.NewToken{Name: "admin", Scope: wire.ScopeAdmin})
+	admin, err := b.own.Access.CreateToken(t.Context(), wire.NewToken{Name: "admin", Scope: wire.ScopeAdmin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -237,7 +237,7 @@ func TestBrowserOfTwoGateways(t *testing.T) {
 	settings := alone(t)
 	a, b := listen(t, Options{Settings: load(t, settings)}), listen(t, Options{Settings: load(t, settings)})
 	front := balance(t, a, b)
-	admin, err := b.own.CreateToken(t.Context(), wire.NewToken{Name: "admin", Scope: wire.ScopeAdmin})
+	admin, err := b.own.Access.CreateToken(t.Context(), wire.NewToken{Name: "admin", Scope: wire.ScopeAdmin})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -305,7 +305,7 @@ func TestTokensOfAHome(t *testing.T) {
 	}
 	settings := alone(t)
 	other := listen(t, Options{Settings: load(t, settings)})
-	same, err := other.own.CreateToken(t.Context(), wire.NewToken{Name: "kept", Scope: wire.ScopeRead})
+	same, err := other.own.Access.CreateToken(t.Context(), wire.NewToken{Name: "kept", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -315,14 +315,14 @@ func TestTokensOfAHome(t *testing.T) {
 	if got := other.status(kept.Secret); got != http.StatusOK {
 		t.Errorf("at the other: %d", got)
 	}
-	all, err := other.own.Tokens(t.Context())
+	all, err := other.own.Access.Tokens(t.Context())
 	if err != nil || len(all) != 3 || all[2].Revoked.IsZero() {
 		t.Errorf("the list is %+v, %v", all, err)
 	}
-	if _, err := other.own.RevokeToken(t.Context(), "kept"); wire.KindOf(err) != wire.Invalid {
+	if _, err := other.own.Access.RevokeToken(t.Context(), "kept"); wire.KindOf(err) != wire.Invalid {
 		t.Errorf("one of two that are called so: %v", err)
 	}
-	if _, err := other.own.RevokeToken(t.Context(), same.ID); err != nil {
+	if _, err := other.own.Access.RevokeToken(t.Context(), same.ID); err != nil {
 		t.Error(err)
 	}
 	path := api.TokensPath(files.Home)

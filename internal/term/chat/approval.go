@@ -8,7 +8,6 @@ import (
 	"strings"
 	"sync"
 
-	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -113,7 +112,7 @@ func answerText(a wire.ApprovalAnswer) string {
 // fetchApprovals shows the questions that wait in the session and reports whether there are
 // any. Errors are ignored: the events bring the questions too.
 func (c approvalPrompt) fetchApprovals(ctx context.Context) bool {
-	all, err := client.ApprovalsOf(c.client).List(ctx, c.id)
+	all, err := c.client.Approvals.List(ctx, c.id)
 	if err != nil {
 		return false
 	}
@@ -209,7 +208,7 @@ func (c approvalPrompt) tryAnswer(ctx context.Context, text string) bool {
 // sendAnswer sends an answer. The event of the turn confirms it.
 func (c approvalPrompt) sendAnswer(ctx context.Context, q wire.Approval, a wire.ApprovalAnswer) {
 	a.Digest = q.Digest
-	if _, err := client.ApprovalsOf(c.client).Answer(ctx, c.id, q.Call, a); err != nil {
+	if _, err := c.client.Approvals.Answer(ctx, c.id, q.Call, a); err != nil {
 		c.approvals.remove(q.Call)
 		c.reports.Add("the answer was not accepted: " + err.Error())
 		return

@@ -18,7 +18,7 @@ type fileCommands struct{ *chat }
 
 // diff shows what the session changed in files, or in those whose path has a text.
 func (c fileCommands) diff(ctx context.Context, rest string) error {
-	steps, err := c.client.FileChanges(ctx, c.id, true)
+	steps, err := c.client.Files.Changes(ctx, c.id, true)
 	if err != nil {
 		return err
 	}
@@ -58,7 +58,7 @@ func (c fileCommands) rewindBoth(ctx context.Context, m wire.Move, force bool) e
 // rewindFiles restores files and lists them.
 func (c fileCommands) rewindFiles(ctx context.Context, q wire.FileRewind) error {
 	q.Plan = true
-	planned, err := c.client.RewindFiles(ctx, c.id, q)
+	planned, err := c.client.Files.Rewind(ctx, c.id, q)
 	if err != nil {
 		return err
 	}
@@ -71,7 +71,7 @@ func (c fileCommands) rewindFiles(ctx context.Context, q wire.FileRewind) error 
 		}
 	}
 	q.Plan = false
-	done, err := c.client.RewindFiles(ctx, c.id, q)
+	done, err := c.client.Files.Rewind(ctx, c.id, q)
 	if err != nil {
 		return err
 	}

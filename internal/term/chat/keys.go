@@ -128,7 +128,7 @@ func (c branchCommands) pickRewind(ctx context.Context, _ string) error {
 // pickWhat asks what to rewind, if the session has changed files. It returns -1 if nothing
 // was chosen.
 func (c branchCommands) pickWhat(ctx context.Context) (int, error) {
-	steps, err := c.client.FileChanges(ctx, c.id, false)
+	steps, err := c.client.Files.Changes(ctx, c.id, false)
 	if err != nil || len(steps) == 0 {
 		return 0, ctx.Err() // without a record of changes only the conversation can be rewound
 	}

@@ -11,7 +11,6 @@ import (
 	"time"
 
 	"firn.dev"
-	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
 	"firn.dev/wire"
@@ -71,7 +70,7 @@ func (c *chat) loop(ctx context.Context) error {
 
 // resumeApprovals continues a turn that was interrupted while a call waited for approval.
 func (c approvalPrompt) resumeApprovals(ctx context.Context) {
-	if all, err := client.ApprovalsOf(c.client).List(ctx, c.id); err != nil || len(all) == 0 {
+	if all, err := c.client.Approvals.List(ctx, c.id); err != nil || len(all) == 0 {
 		return
 	}
 	c.screen.note("· a call still waits for your approval")

@@ -79,7 +79,7 @@ func (c *chat) ensure(ctx context.Context) error {
 	}
 	n := wire.NewSession{Key: c.key, Agent: c.o.Agent, CWD: c.o.Workspace}
 	if p.previous != "" && !p.keyed {
-		if _, err := c.client.PointKey(ctx, c.key, p.previous); err != nil {
+		if _, err := c.client.Keys.Point(ctx, c.key, p.previous); err != nil {
 			return err
 		}
 	}

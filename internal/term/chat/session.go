@@ -217,7 +217,7 @@ func (c *chat) find(ctx context.Context, agentName, name string) (wire.Session, 
 // pointKey points the key at the current session, so that a new session inherits its
 // settings.
 func (c *chat) pointKey(ctx context.Context) error {
-	_, err := c.client.PointKey(ctx, c.key, c.id)
+	_, err := c.client.Keys.Point(ctx, c.key, c.id)
 	return err
 }
 

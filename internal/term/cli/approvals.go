@@ -29,7 +29,7 @@ and refuse answer them; so do firn chat -r SESSION and the web page.
 			if err != nil {
 				return err
 			}
-			all, err := client.ApprovalsOf(c).List(ctx, s.ID)
+			all, err := c.Approvals.List(ctx, s.ID)
 			if err != nil {
 				return err
 			}
@@ -106,7 +106,7 @@ func (p gatewayCommands) answerApproval(cmd *cobra.Command, args []string, answe
 	if err != nil {
 		return err
 	}
-	all, err := client.ApprovalsOf(c).List(cmd.Context(), s.ID)
+	all, err := c.Approvals.List(cmd.Context(), s.ID)
 	if err != nil {
 		return err
 	}
@@ -123,7 +123,7 @@ func (p gatewayCommands) answerApproval(cmd *cobra.Command, args []string, answe
 		return &hinted{fmt.Errorf("no such call waits for approval in session %s", prose.Short(s.ID)), "firn approvals " + string(s.ID) + " lists them"}
 	}
 	answer.Digest = chosen.Digest
-	given, err := client.ApprovalsOf(c).Answer(cmd.Context(), s.ID, chosen.Call, answer)
+	given, err := c.Approvals.Answer(cmd.Context(), s.ID, chosen.Call, answer)
 	if err != nil {
 		return err
 	}

@@ -21,11 +21,11 @@ func (p chatCommands) addExport(o *chat.Options) {
 		if err != nil {
 			return "", advised(err)
 		}
-		report, err := c.Fidelity(ctx, id, name)
+		report, err := c.Transfer.Fidelity(ctx, id, name)
 		if err != nil {
 			return "", err
 		}
-		if err := newFile(file, func(w io.Writer) error { return c.Export(ctx, id, name, w) }); err != nil {
+		if err := newFile(file, func(w io.Writer) error { return c.Transfer.Export(ctx, id, name, w) }); err != nil {
 			return "", err
 		}
 		return "wrote " + file + "\n" + fidelityText(report, ""), nil
@@ -50,7 +50,7 @@ func (p chatCommands) handOver(ctx context.Context, c *client.Client, id firn.ID
 	if err != nil {
 		return "", advised(err)
 	}
-	if h.fidelity, err = c.FidelityAs(ctx, id, h.export()); err != nil {
+	if h.fidelity, err = c.Transfer.FidelityAs(ctx, id, h.export()); err != nil {
 		return "", err
 	}
 	if err := h.write(ctx, c); err != nil {

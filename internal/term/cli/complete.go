@@ -106,7 +106,7 @@ func offerModels(ctx context.Context, c *client.Client) ([]cobra.Completion, err
 }
 
 func offerKeys(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-	page, err := c.KeysPage(ctx, "", 1000, "")
+	page, err := c.Keys.Page(ctx, "", 1000, "")
 	return list(page.Items, err, func(k wire.Key) (string, string) { return k.Key, k.Title })
 }
 
@@ -126,11 +126,11 @@ func offerJobs(ctx context.Context, c *client.Client) ([]cobra.Completion, error
 }
 
 func offerTokens(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-	all, err := c.Tokens(ctx)
+	all, err := c.Access.Tokens(ctx)
 	return list(all, err, func(t wire.Token) (string, string) { return t.Name, string(t.Scope) })
 }
 
 func offerNotes(ctx context.Context, c *client.Client) ([]cobra.Completion, error) {
-	all, err := c.Notes(ctx, wire.MemoryPlace{})
+	all, err := c.Memory.Notes(ctx, wire.MemoryPlace{})
 	return list(all, err, func(n wire.Note) (string, string) { return n.Name, n.Description })
 }

@@ -79,7 +79,7 @@ other formats; the command then exits with 8, as firn verify does.
 
 // export writes a session and prints the fidelity report.
 func (p exchangeCommands) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
-	report, err := c.FidelityAs(ctx, id, e)
+	report, err := c.Transfer.FidelityAs(ctx, id, e)
 	if err != nil {
 		return err
 	}
@@ -88,11 +88,11 @@ func (p exchangeCommands) export(ctx context.Context, c *client.Client, id firn.
 	case plan:
 		err = p.print(report, func() string { return fidelityText(report, "would be ") + maskedText(report, e) })
 	case out == "":
-		if err = c.ExportAs(ctx, id, e, p.stdout); err == nil {
+		if err = c.Transfer.ExportAs(ctx, id, e, p.stdout); err == nil {
 			p.notef("%s", fidelityText(report, "")+maskedText(report, e))
 		}
 	default:
-		if err = newFile(out, func(w io.Writer) error { return c.ExportAs(ctx, id, e, w) }); err == nil {
+		if err = newFile(out, func(w io.Writer) error { return c.Transfer.ExportAs(ctx, id, e, w) }); err == nil {
 			p.notef("%s", maskedText(report, e))
 			err = p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
 		}
@@ -120,13 +120,13 @@ func (p exchangeCommands) exportPage(ctx context.Context, c *client.Client, ref,
 	if err != nil {
 		return err
 	}
-	report, err := c.FidelityAs(ctx, session.ID, wire.Export{Format: wire.FormatHTML, View: view})
+	report, err := c.Transfer.FidelityAs(ctx, session.ID, wire.Export{Format: wire.FormatHTML, View: view})
 	if err != nil {
 		return err
 	}
 	if out == "" {
-		err = c.ExportPage(ctx, session.ID, view, p.stdout)
-	} else if err = newFile(out, func(w io.Writer) error { return c.ExportPage(ctx, session.ID, view, w) }); err == nil {
+		err = c.Transfer.ExportPage(ctx, session.ID, view, p.stdout)
+	} else if err = newFile(out, func(w io.Writer) error { return c.Transfer.ExportPage(ctx, session.ID, view, w) }); err == nil {
 		err = p.print(map[string]string{"file": out}, func() string { return "wrote " + out + "\n" })
 	}
 	if err != nil {

@@ -47,7 +47,7 @@ func (f *fileFlags) request(m wire.Move) wire.FileRewind {
 // of them was changed by something else.
 func restoreFiles(ctx context.Context, c *client.Client, s wire.Session, q wire.FileRewind, f fileFlags) (wire.FilesRewound, error) {
 	q.Plan = true
-	planned, err := c.RewindFiles(ctx, s.ID, q)
+	planned, err := c.Files.Rewind(ctx, s.ID, q)
 	if err != nil {
 		return planned, err
 	}
@@ -58,7 +58,7 @@ func restoreFiles(ctx context.Context, c *client.Client, s wire.Session, q wire.
 		}
 	}
 	q.Plan = false
-	return c.RewindFiles(ctx, s.ID, q)
+	return c.Files.Rewind(ctx, s.ID, q)
 }
 
 func changedFiles(steps []wire.FileStep) []string {
@@ -171,7 +171,7 @@ func restoredText(n int) string {
 func planFiles(ctx context.Context, p *program, c *client.Client, s wire.Session, m wire.Move, f fileFlags) error {
 	q := f.request(m)
 	q.Plan, q.Diff = true, true
-	planned, err := c.RewindFiles(ctx, s.ID, q)
+	planned, err := c.Files.Rewind(ctx, s.ID, q)
 	if err != nil {
 		return err
 	}
@@ -200,7 +200,7 @@ restores them.
 			if err != nil {
 				return err
 			}
-			steps, err := c.FileChanges(ctx, s.ID, diff)
+			steps, err := c.Files.Changes(ctx, s.ID, diff)
 			if err != nil {
 				return err
 			}
@@ -234,7 +234,7 @@ line without a session was written by something else.`,
 			if real, err := filepath.EvalSymlinks(abs); err == nil {
 				abs = real
 			}
-			b, err := c.Blame(ctx, abs)
+			b, err := c.Files.Blame(ctx, abs)
 			if err != nil {
 				return err
 			}

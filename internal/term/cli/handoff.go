@@ -60,7 +60,7 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 		if err != nil {
 			return err
 		}
-		if h.fidelity, err = c.FidelityAs(ctx, session.ID, h.export()); err != nil {
+		if h.fidelity, err = c.Transfer.FidelityAs(ctx, session.ID, h.export()); err != nil {
 			return err
 		}
 		if !plan {
@@ -176,7 +176,7 @@ func (h *handing) write(ctx context.Context, c *client.Client) error {
 		return fmt.Errorf("hand off session %s: %w", h.target.Session, err)
 	}
 	if err := newFile(name, func(w io.Writer) error {
-		return c.ExportAs(ctx, h.target.Session, h.export(), w)
+		return c.Transfer.ExportAs(ctx, h.target.Session, h.export(), w)
 	}); err != nil {
 		return err
 	}

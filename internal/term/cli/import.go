@@ -282,10 +282,10 @@ func firstOf(list []string, other string) string {
 // importOne uploads a transcript.
 func (p exchangeCommands) importOne(ctx context.Context, c *client.Client, b transcript, progress func(int64)) (wire.Imported, error) {
 	if len(b.files) == 0 {
-		return c.Import(ctx, b.in, p.input(ctx))
+		return c.Transfer.Import(ctx, b.in, p.input(ctx))
 	}
 	all := &files{names: b.files, progress: progress}
-	result, err := c.Import(ctx, b.in, all)
+	result, err := c.Transfer.Import(ctx, b.in, all)
 	return result, errors.Join(err, all.Close())
 }
 

@@ -56,11 +56,11 @@ func (p keyCommands) keysLsCommand() *cobra.Command {
 // someKeys returns the first count keys, or all if count is zero, and the total number.
 func someKeys(ctx context.Context, c *client.Client, agent string, count int) (wire.Page[wire.Key], error) {
 	if 0 < count && count <= 1000 {
-		page, err := c.KeysPage(ctx, agent, count, "")
+		page, err := c.Keys.Page(ctx, agent, count, "")
 		page.Cursor = ""
 		return page, err
 	}
-	keys, err := c.Keys(ctx, agent)
+	keys, err := c.Keys.List(ctx, agent)
 	page := wire.Page[wire.Key]{Items: append([]wire.Key{}, keys...), Total: len(keys)}
 	if count > 0 && len(keys) > count {
 		page.Items = page.Items[:count]
@@ -93,7 +93,7 @@ func (p keyCommands) keysShowCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "show KEY", Short: "Show where a key points, and all its sessions", Example: "  firn keys show agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
-			k, err := c.Key(ctx, keyOf(args[0]))
+			k, err := c.Keys.Get(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
@@ -154,7 +154,7 @@ func (p keyCommands) keysSetCommand() *cobra.Command {
 			if plan {
 				return p.plan(s.ID, "keys set", fmt.Sprintf("would point %s at %s%s%s", prose.Clean(keyOf(args[0])), prose.Short(s.ID), quotedName(s.Title), pointsNow(old)))
 			}
-			k, err := c.PointKey(ctx, keyOf(args[0]), s.ID)
+			k, err := c.Keys.Point(ctx, keyOf(args[0]), s.ID)
 			if err != nil {
 				return err
 			}
@@ -172,7 +172,7 @@ func (p keyCommands) keysSetCommand() *cobra.Command {
 
 // pointed returns the session that a key points at; empty if there is none.
 func (p keyCommands) pointed(ctx context.Context, c *client.Client, key string) (firn.ID, error) {
-	k, err := c.Key(ctx, keyOf(key))
+	k, err := c.Keys.Get(ctx, keyOf(key))
 	if errors.Is(err, firn.ErrNotFound) {
 		return "", nil
 	}
@@ -208,14 +208,14 @@ func (p keyCommands) keysRmCommand() *cobra.Command {
 The key then points at no session, and the next message for it starts a new
 one. Its sessions remain, and record that the key was removed.`,
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
-			old, err := c.Key(ctx, keyOf(args[0]))
+			old, err := c.Keys.Get(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
 			if plan && old.Session != "" {
 				return p.plan(old.Session, "keys rm", fmt.Sprintf("would remove %s%s", prose.Clean(old.Key), pointsNow(old.Session)))
 			}
-			k, err := c.RemoveKey(ctx, keyOf(args[0]))
+			k, err := c.Keys.Remove(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
@@ -233,14 +233,14 @@ func (p keyCommands) keysResetCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use: "reset KEY", Short: "Start a new session for a key; the old one remains", Example: "  firn keys reset agent:main:main", Long: keyHelp, Args: args(1, 1, "one key"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
-			k, err := c.Key(ctx, keyOf(args[0]))
+			k, err := c.Keys.Get(ctx, keyOf(args[0]))
 			if err != nil { // an invalid key cannot be created
 				return err
 			}
 			if plan {
 				return p.plan(k.Session, "keys reset", "would start a new session for "+prose.Clean(k.Key)+pointsNow(k.Session))
 			}
-			r, err := c.ResetKey(ctx, keyOf(args[0]))
+			r, err := c.Keys.Reset(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}
@@ -261,7 +261,7 @@ func (p keyCommands) keysPreviousCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			k, err := c.ContinuePrevious(ctx, keyOf(args[0]))
+			k, err := c.Keys.ContinuePrevious(ctx, keyOf(args[0]))
 			if err != nil {
 				return err
 			}

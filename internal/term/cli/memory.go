@@ -78,7 +78,7 @@ func (p memoryCommands) memoryLs(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Short: "List notes", Args: none, Example: "  firn memory ls\n  firn memory ls --project . --json",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
-			notes, err := c.Notes(ctx, at)
+			notes, err := c.Memory.Notes(ctx, at)
 			if err != nil {
 				return err
 			}
@@ -116,7 +116,7 @@ func (p memoryCommands) memoryShow(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "show NOTE", Short: "Show a note and the names of its facts", Args: args(1, 1, "the name of a note"), Example: "  firn memory show release-plan\n  firn memory show agent/extracted",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
-			n, err := c.Note(ctx, at, args[0])
+			n, err := c.Memory.Note(ctx, at, args[0])
 			if err != nil {
 				return err
 			}
@@ -166,7 +166,7 @@ func (p memoryCommands) memorySearch(f *memoryFlags) *cobra.Command {
 	}
 	cmd.Flags().VarP(&count, "number", "n", "show at most `N` hits")
 	cmd.RunE = p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
-		hits, err := c.Recall(ctx, at, strings.Join(args, " "), int(count))
+		hits, err := c.Memory.Recall(ctx, at, strings.Join(args, " "), int(count))
 		if err != nil {
 			return err
 		}
@@ -220,7 +220,7 @@ exist are not added again.`,
 			}
 			n.Text = string(text)
 		}
-		kept, err := c.Remember(ctx, at, n)
+		kept, err := c.Memory.Remember(ctx, at, n)
 		if err != nil {
 			return err
 		}
@@ -246,14 +246,14 @@ func keptText(k wire.Remembered) string {
 // remembering, forgetting and noting return the chat's functions for notes.
 func remembering(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, text string) (string, error) {
-		kept, err := c.Remember(ctx, wire.MemoryPlace{Agent: agent}, wire.NewNote{Text: text})
+		kept, err := c.Memory.Remember(ctx, wire.MemoryPlace{Agent: agent}, wire.NewNote{Text: text})
 		return keptText(kept), err
 	}
 }
 
 func forgetting(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, what string) (string, error) {
-		change, err := c.Forget(ctx, wire.MemoryPlace{Agent: agent}, what)
+		change, err := c.Memory.Forget(ctx, wire.MemoryPlace{Agent: agent}, what)
 		return "removed; undo: firn memory undo " + change.ID, err
 	}
 }
@@ -263,14 +263,14 @@ func noting(c *client.Client) func(context.Context, string, string, int) ([]chat
 		var hits []chat.Hit
 		at := wire.MemoryPlace{Agent: agent}
 		if query == "" {
-			notes, err := c.Notes(ctx, at)
+			notes, err := c.Memory.Notes(ctx, at)
 			for _, n := range notes {
 				hits = append(hits, chat.Hit{Source: n.Ref, Where: n.Type, Text: cmp.Or(n.Description, n.Title, prose.Plural(n.Count, "fact")), Time: n.Created})
 			}
 			return hits, err
 		}
 		at.Scope = wire.MemoryOfAgent
-		found, err := c.Recall(ctx, at, query, limit)
+		found, err := c.Memory.Recall(ctx, at, query, limit)
 		for _, h := range found {
 			hits = append(hits, chat.Hit{Source: h.Ref, Text: h.Text, Time: h.Time})
 		}

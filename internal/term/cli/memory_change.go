@@ -17,7 +17,7 @@ func (p memoryCommands) memoryForget(f *memoryFlags) *cobra.Command {
 		Use: "forget NOTE", Short: "Remove a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its text"),
 		Example: "  firn memory forget release-plan\n  firn memory forget extracted#1a2b3c4d",
 		RunE: p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
-			change, err := c.Forget(ctx, at, strings.Join(args, " "))
+			change, err := c.Memory.Forget(ctx, at, strings.Join(args, " "))
 			if err != nil {
 				return err
 			}
@@ -65,7 +65,7 @@ func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 		if !yes {
 			return usage(cmd, "this would remove all notes; confirm with --yes")
 		}
-		changes, err := c.ClearMemory(ctx, at)
+		changes, err := c.Memory.Clear(ctx, at)
 		if err != nil {
 			return err
 		}
@@ -100,7 +100,7 @@ does this automatically when idle. Every change is listed with its evidence.`,
 			why = readOnly
 		}
 		return p.withMemory(f, why, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
-			dreams, err := c.Dream(ctx, at, o)
+			dreams, err := c.Memory.Dream(ctx, at, o)
 			if err != nil {
 				return err
 			}
@@ -138,7 +138,7 @@ func (p memoryCommands) memoryChanges(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
 		Use: "changes", Short: "List changes to notes that can be undone", Args: none, Example: "  firn memory changes",
 		RunE: p.withMemory(f, readOnly, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
-			changes, err := c.MemoryChanges(ctx, at)
+			changes, err := c.Memory.Changes(ctx, at)
 			if err != nil {
 				return err
 			}
@@ -176,7 +176,7 @@ func (p memoryCommands) memoryUndo(f *memoryFlags) *cobra.Command {
 		} else if id = latest; id == "" {
 			return &wire.Problem{Kind: wire.NotFound, Message: "there is no change to undo", Hint: "to list changes: firn memory changes; --key and --project select other notes"}
 		}
-		change, err := c.UndoMemory(ctx, at, id, u)
+		change, err := c.Memory.Undo(ctx, at, id, u)
 		if err != nil {
 			return err
 		}
@@ -187,7 +187,7 @@ func (p memoryCommands) memoryUndo(f *memoryFlags) *cobra.Command {
 
 // latestChange returns the latest change in force; empty if there is none.
 func latestChange(ctx context.Context, c *client.Client, at wire.MemoryPlace) (string, error) {
-	changes, err := c.MemoryChanges(ctx, at)
+	changes, err := c.Memory.Changes(ctx, at)
 	id := ""
 	for _, c := range changes { // they may belong to several scopes
 		if !c.Undone && c.Kind != "undo" && c.ID > id {

@@ -27,7 +27,7 @@ old version is kept, and firn memory undo restores it. Nothing is written if
 the text does not change.`,
 		Example: "  firn memory edit house-rules\n  EDITOR='code --wait' firn memory edit user/tea --key agent:main:telegram:direct:7",
 		RunE: p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
-			n, err := c.Note(ctx, at, args[0])
+			n, err := c.Memory.Note(ctx, at, args[0])
 			if err != nil {
 				return err
 			}
@@ -38,7 +38,7 @@ the text does not change.`,
 			if text == n.Body {
 				return p.print(n, func() string { return prose.Clean(n.Ref) + " is unchanged\n" })
 			}
-			kept, err := c.EditNote(ctx, at, n.Ref, text)
+			kept, err := c.Memory.Edit(ctx, at, n.Ref, text)
 			if err != nil {
 				return err
 			}

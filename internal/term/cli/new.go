@@ -65,7 +65,7 @@ func (p changeCommands) planNew(ctx context.Context, c *client.Client, n wire.Ne
 	if n.Key == "" {
 		return p.plan("", "new", "would create a session")
 	}
-	k, err := c.Key(ctx, n.Key)
+	k, err := c.Keys.Get(ctx, n.Key)
 	switch {
 	case err != nil && !errors.Is(err, firn.ErrNotFound):
 		return err

@@ -61,7 +61,7 @@ func (p gatewayCommands) orderLogin(ctx context.Context, order wire.LoginOrder) 
 		return wire.LoginCode{}, err
 	}
 	defer c.Close()
-	return c.OrderLogin(ctx, order)
+	return c.Access.OrderLogin(ctx, order)
 }
 
 // running connects to the running gateway, for operations that a gateway in this process

@@ -33,7 +33,7 @@ indexes. Exits with 8 if they differ.`,
 			if check {
 				return p.checkIndex(ctx, c)
 			}
-			if _, err := c.Reindex(ctx); err != nil {
+			if _, err := c.Index.Rebuild(ctx); err != nil {
 				return err
 			}
 			state, err := p.awaitIndex(ctx, c)
@@ -51,7 +51,7 @@ indexes. Exits with 8 if they differ.`,
 
 // checkIndex compares the indexes with the sessions.
 func (p findCommands) checkIndex(ctx context.Context, c *client.Client) error {
-	r, err := c.CheckIndex(ctx)
+	r, err := c.Index.Check(ctx)
 	if err != nil {
 		return err
 	}

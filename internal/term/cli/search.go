@@ -128,7 +128,7 @@ func (p findCommands) awaitIndex(ctx context.Context, c *client.Client) (wire.In
 	tick := time.NewTicker(indexPoll)
 	defer tick.Stop()
 	for {
-		s, err := c.IndexState(ctx)
+		s, err := c.Index.State(ctx)
 		if err != nil || !s.Building {
 			return s, err
 		}

@@ -59,7 +59,7 @@ create tokens). write includes read, and admin includes both.`,
 			return usage(cmd, "%s", err)
 		}
 		return p.with(mayChange, func(ctx context.Context, c *client.Client, _ []string) error {
-			made, err := c.CreateToken(ctx, n)
+			made, err := c.Access.CreateToken(ctx, n)
 			if err != nil {
 				return err
 			}
@@ -92,7 +92,7 @@ func (p tokenCommands) tokenLsCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "ls", Aliases: []string{"list"}, Short: "List tokens, without their secrets", Example: "  firn token ls", Args: none,
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
-			tokens, err := c.Tokens(ctx)
+			tokens, err := c.Access.Tokens(ctx)
 			if err != nil {
 				return err
 			}
@@ -142,7 +142,7 @@ func (p tokenCommands) tokenRevokeCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "revoke ID|NAME", Short: "Revoke a token: it is rejected, and its turns are stopped", Example: "  firn token revoke phone", Args: args(1, 1, "one token"),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
-			t, err := c.RevokeToken(ctx, args[0])
+			t, err := c.Access.RevokeToken(ctx, args[0])
 			if err != nil {
 				return err
 			}

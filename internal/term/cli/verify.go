@@ -196,7 +196,7 @@ func (p checkCommands) checkRemote(ctx context.Context, c *client.Client) (*remo
 	if v.Error != "" {
 		return nil, fmt.Errorf("the check did not finish: %s", v.Error)
 	}
-	index, err := c.CheckIndex(ctx)
+	index, err := c.Index.Check(ctx)
 	if err != nil {
 		return nil, err
 	}

@@ -29,13 +29,13 @@ func (t *tour) formats() (string, error) {
 // roundTrip exports a session to a format and imports the result.
 func (t *tour) roundTrip(format string, id firn.ID) (int, error) {
 	var out, again bytes.Buffer
-	if err := t.client.Export(t.ctx, t.talk, format, &out); err != nil {
+	if err := t.client.Transfer.Export(t.ctx, t.talk, format, &out); err != nil {
 		return 0, err
 	}
-	if _, err := t.client.Import(t.ctx, wire.Import{From: format, ID: id}, bytes.NewReader(out.Bytes())); err != nil {
+	if _, err := t.client.Transfer.Import(t.ctx, wire.Import{From: format, ID: id}, bytes.NewReader(out.Bytes())); err != nil {
 		return 0, err
 	}
-	if err := t.client.Export(t.ctx, id, format, &again); err != nil {
+	if err := t.client.Transfer.Export(t.ctx, id, format, &again); err != nil {
 		return 0, err
 	}
 	if !bytes.Equal(out.Bytes(), again.Bytes()) {

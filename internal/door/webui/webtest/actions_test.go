@@ -79,7 +79,7 @@ func TestKeyActions(t *testing.T) {
 func (b *tab) points(s *server, key, id string) {
 	b.t.Helper()
 	b.settled()
-	if k, err := s.client.Key(b.t.Context(), key); err != nil || string(k.Session) != id {
+	if k, err := s.client.Keys.Get(b.t.Context(), key); err != nil || string(k.Session) != id {
 		b.t.Errorf("the key points at %s, %v; want %s", k.Session, err, id)
 	}
 }

@@ -95,7 +95,7 @@ func TestLoginCodeIsGoodOnce(t *testing.T) {
 func TestLoginByToken(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
-	made, err := s.client.CreateToken(t.Context(), wire.NewToken{Name: "pasted", Scope: wire.ScopeRead})
+	made, err := s.client.Access.CreateToken(t.Context(), wire.NewToken{Name: "pasted", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -112,14 +112,14 @@ func TestTheEndOfALogin(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/sessions")
-	tokens, err := s.client.Tokens(t.Context())
+	tokens, err := s.client.Access.Tokens(t.Context())
 	if err != nil {
 		t.Fatal(err)
 	}
 	b.allow("401")
 	for _, token := range tokens {
 		if strings.HasPrefix(token.Name, "browser") {
-			if _, err := s.client.RevokeToken(t.Context(), token.ID); err != nil {
+			if _, err := s.client.Access.RevokeToken(t.Context(), token.ID); err != nil {
 				t.Fatal(err)
 			}
 		}

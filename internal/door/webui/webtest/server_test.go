@@ -235,7 +235,7 @@ func (s *server) keep(t *testing.T, w *scribe) {
 	if w.err != nil {
 		t.Fatal(w.err)
 	}
-	if _, err := s.client.Import(t.Context(), wire.Import{From: "native"}, bytes.NewReader(w.lines)); err != nil {
+	if _, err := s.client.Transfer.Import(t.Context(), wire.Import{From: "native"}, bytes.NewReader(w.lines)); err != nil {
 		t.Fatal(err)
 	}
 }
