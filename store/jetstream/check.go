@@ -97,12 +97,17 @@ func (e *engine) checkStream(ctx context.Context, stream string) ([]Fault, error
 	w := &sweep{e: e, stream: stream, subject: ">", most: maxCheckRequests, enough: func(p *poll) bool {
 		return p.majority() && !slices.ContainsFunc(present, func(server string) bool { _, asked := p.replies[server]; return !asked })
 	}}
-	c := check{e: e, w: w, stream: stream, present: present, faults: make(map[string]*Fault), sure: make(map[string]bool)}
+	c := check{e: e, w: w, stream: stream, present: present, faults: make(map[string]*Fault), sure: make(map[string]bool), unasked: make(map[string]bool)}
 	if _, err = w.run(ctx, 1, last, func(held []holding) (uint64, error) {
 		c.take(ctx, held)
 		return 0, nil
 	}); err != nil {
 		return nil, err
+	}
+	for _, server := range slices.Sorted(maps.Keys(c.unasked)) {
+		if !c.sure[server] {
+			all = append(all, Fault{Server: server, Stream: stream, Unasked: true})
+		}
 	}
 	for _, name := range slices.Sorted(maps.Keys(c.faults)) {
 		all = append(all, *c.faults[name])
@@ -117,9 +122,10 @@ type check struct {
 	stream string
 	// present are the servers that respond.
 	present []string
-	// faults are by server and subject; sure are servers that certainly lack messages.
-	faults map[string]*Fault
-	sure   map[string]bool
+	// faults are by server and subject; sure are servers that certainly lack messages, and
+	// unasked those that stopped responding.
+	faults        map[string]*Fault
+	sure, unasked map[string]bool
 }
 
 // take records the servers that lack some of the messages.
@@ -133,16 +139,21 @@ func (c *check) take(ctx context.Context, held []holding) {
 			c.note(ctx, server, h, slices.Contains(h.without, server))
 		}
 		for server := range c.w.silent { // a damaged server may not respond to requests for many messages
-			if !c.sure[server] {
+			if !c.sure[server] && slices.Contains(c.present, server) {
 				c.note(ctx, server, h, true)
 			}
 		}
 	}
 }
 
-// note adds a fault for a message that a server certainly lacks.
+// note adds a fault for a message that a server certainly lacks. A server that does not
+// respond is not asked again.
 func (c *check) note(ctx context.Context, server string, h holding, missing bool) {
-	if c.sure[server] = c.sure[server] || c.e.lacks(ctx, c.stream, server, h.m); !c.sure[server] {
+	if !c.sure[server] && !c.unasked[server] {
+		state := c.e.replicaOf(ctx, c.stream, server, h.m)
+		c.sure[server], c.unasked[server] = state == lacksMessage, state == noResponse
+	}
+	if !c.sure[server] {
 		return
 	}
 	name := server + " " + h.m.subject
@@ -159,7 +170,7 @@ func (c *check) note(ctx context.Context, server string, h holding, missing bool
 // noteExtra adds a fault for a message that only a minority of servers has.
 func (c *check) noteExtra(ctx context.Context, h holding) {
 	for _, server := range h.without {
-		if !c.e.lacks(ctx, c.stream, server, h.m) {
+		if c.e.replicaOf(ctx, c.stream, server, h.m) != lacksMessage {
 			return // it lagged
 		}
 	}
@@ -175,30 +186,51 @@ func (c *check) noteExtra(ctx context.Context, h holding) {
 	}
 }
 
-// lacks reports whether a server lacks a message or has a different one, and does not
-// merely lag.
-func (e *engine) lacks(ctx context.Context, stream, server string, want *message) bool {
+// replicaState is what a server answers when asked for a message that others have.
+type replicaState int
+
+const (
+	noResponse replicaState = iota
+	hasMessage
+	// lacksMessage means that it lacks the message or has a different one, and does not
+	// merely lag.
+	lacksMessage
+)
+
+// replicaOf asks a server for a message that other servers have.
+func (e *engine) replicaOf(ctx context.Context, stream, server string, want *message) replicaState {
+	state := noResponse
 	for try := range 3 {
 		if try > 0 && sleepContext(ctx, confirmPause) != nil {
-			return false
+			return noResponse
 		}
 		p, err := e.poll(ctx, stream, getRequest{Seq: want.seq})
 		if err != nil {
-			return false
+			continue
 		}
 		p.most = maxCheckRequests
 		p.until(func() bool { _, asked := p.replies[server]; return asked })
 		p.close()
 		r, asked := p.replies[server]
 		if !asked || r.silent {
-			return false // it does not respond or has not caught up, which is a separate fault
+			continue
 		}
 		if m := r.first(); m != nil && same(m, want) {
-			return false
+			return hasMessage
 		}
+		state = lacksMessage
 	}
-	m, err := e.pick(ctx, stream, getRequest{Seq: want.seq}, nil) // or it was removed in the meantime
-	return err == nil && m != nil
+	if state == noResponse {
+		return noResponse
+	}
+	m, err := e.pick(ctx, stream, getRequest{Seq: want.seq}, nil)
+	switch {
+	case err != nil:
+		return noResponse
+	case m == nil: // it was removed in the meantime
+		return hasMessage
+	}
+	return lacksMessage
 }
 
 // present returns the servers whose replica of a stream responds, and a fault for each of

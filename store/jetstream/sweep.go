@@ -95,6 +95,13 @@ func (w *sweep) window(ctx context.Context, from uint64) ([]holding, error) {
 	if p.until(func() bool { return w.enough(p) }); !p.majority() {
 		return nil, errUnasked
 	}
+	if !w.enough(p) {
+		for _, server := range p.place.names {
+			if _, asked := p.replies[server]; !asked {
+				w.silent[server] = true
+			}
+		}
+	}
 	for server, r := range p.replies {
 		if r.silent {
 			w.silent[server] = true
