@@ -5,7 +5,9 @@ import { toSession } from "../../router";
 import { copy, Icon, Menu, Time } from "../../ui";
 import type { Hit, HitItem } from "../../wire";
 import { fork } from "../moves";
-import { pieces } from "./matches";
+import { plainLine } from "../../plaintext";
+import { pieces, type Piece } from "./matches";
+import { plainPieces, plainSnippet } from "./plain";
 
 const marks: Record<string, [name: string, title: string]> = {
   compacted: ["compacted", "Replaced by a summary in the window"],
@@ -32,7 +34,7 @@ export function HitView({ hit }: { hit: Hit }) {
     <li class="hit" data-row={hitKey(hit)}>
       <header class="hit-head">
         <a class="hit-title" href={toHit(hit)}>
-          {hit.title || shortId(hit.session)}
+          {hit.title ? plainLine(hit.title) : shortId(hit.session)}
         </a>
         <span class="faint hit-where">{[hit.source === "firn" ? hit.agent : hit.source, hit.key?.replace(/^agent:/, "")].filter(Boolean).join(" · ")}</span>
         {hit.marks?.map((m) => (
@@ -62,12 +64,21 @@ function who(role: string, tools: string[] | undefined): string {
   return role === "tool" || (role === "assistant" && tools?.length) ? (tools ?? []).join(", ") || role : role;
 }
 
+// literal reports whether the text of a role is not Markdown: output of tools and programs.
+function literal(role: string): boolean {
+  return role === "tool" || role === "shell" || role === "system";
+}
+
+function shown(role: string, all: Piece[]): Piece[] {
+  return literal(role) ? all : plainPieces(all);
+}
+
 function MatchedItem({ hit, item }: { hit: Hit; item: HitItem }) {
   return (
     <a class="hit-item itself" href={toHit(hit)} title={moment(new Date(item.time))}>
       <span class="hit-who">{who(hit.role, hit.tools)}</span>
       <span class="hit-text">
-        {pieces(hit.snippet, hit.matches).map((p, i) => (p.marked ? <mark key={i}>{p.text}</mark> : p.text))}
+        {shown(hit.role, pieces(hit.snippet, hit.matches)).map((p, i) => (p.marked ? <mark key={i}>{p.text}</mark> : p.text))}
       </span>
     </a>
   );
@@ -77,7 +88,7 @@ function ContextItem({ hit, item }: { hit: Hit; item: HitItem }) {
   return (
     <a class="hit-item" href={toHit({ session: hit.session, entry: item.entry })} title={moment(new Date(item.time))}>
       <span class="hit-who">{who(item.role, item.tools)}</span>
-      <span class="hit-text">{item.text || "…"}</span>
+      <span class="hit-text">{(literal(item.role) ? item.text : plainSnippet(item.text ?? "")) || "…"}</span>
     </a>
   );
 }
