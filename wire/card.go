@@ -29,8 +29,11 @@ type Card struct {
 	Hidden bool `json:"hidden,omitempty"`
 	// Note briefly describes an entry that is not a message: a change of model or title, a
 	// reset key, a queued message.
-	Note   string  `json:"note,omitempty"`
-	Blocks []Block `json:"blocks,omitempty"`
+	Note string `json:"note,omitempty"`
+	// Bookkeeping means that the entry is not part of the conversation: an entry of an
+	// unknown type, or progress and similar records of the program that wrote the session.
+	Bookkeeping bool    `json:"bookkeeping,omitempty"`
+	Blocks      []Block `json:"blocks,omitempty"`
 	// Compaction is set for compactions.
 	Compaction *Compaction `json:"compaction,omitempty"`
 	// Usage is the usage of an answer. Stop is why it ended, unless normally; Error is the

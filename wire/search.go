@@ -21,6 +21,9 @@ type SearchQuery struct {
 	Until   string `json:"until,omitempty"`
 	// In is talk (the default), tools or all.
 	In string `json:"in,omitempty"`
+	// Literal finds Query as it is written, word for word, in the session of that ID:
+	// every entry with it, the latest first. Other filters than In do not apply.
+	Literal bool `json:"literal,omitempty"`
 	// Before and After are the numbers of context items around a hit; nil means 4.
 	Before *int `json:"before,omitempty"`
 	After  *int `json:"after,omitempty"`

@@ -172,8 +172,12 @@ func TestStop(t *testing.T) {
 		<-d.asked
 		second := d.send("two", "followup")
 		<-second.accepted
-		if ok, err := d.Stop(t.Context(), "s"); !ok || err != nil {
-			t.Errorf("stopping gave %t, %v", ok, err)
+		stopped, err := d.StopAll(t.Context(), "s")
+		if !stopped.Stopped || err != nil {
+			t.Errorf("stopping gave %v, %v", stopped, err)
+		}
+		if r := stopped.Removed; len(r) != 1 || r[0].ID != second.ID || r[0].Text != "two" {
+			t.Errorf("removed %+v, want the queued message", r)
 		}
 		<-first.done
 		<-second.done

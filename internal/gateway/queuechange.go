@@ -42,9 +42,14 @@ func (g *lanes) ChangeQueue(ctx context.Context, id firn.ID, c wire.QueueChange)
 	out := wire.Queue{Items: append([]wire.Waiting{}, g.waitingIn(id)...)}
 	for _, t := range removed {
 		t.finish(ErrStopped)
-		out.Removed = append(out.Removed, wire.Unqueued{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender})
+		out.Removed = append(out.Removed, t.unqueued())
 	}
 	return out, nil
+}
+
+// unqueued returns the message of a ticket that was removed from the queue.
+func (t *ticket) unqueued() wire.Unqueued {
+	return wire.Unqueued{ID: t.ID, Text: t.Text, Images: t.Images, Sender: t.Sender}
 }
 
 // changeable returns the queued messages, the next one first. Tickets that resume a turn are

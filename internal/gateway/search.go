@@ -44,6 +44,9 @@ func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners O
 	if err != nil {
 		return wire.Found{}, err
 	}
+	if q.Literal {
+		return g.searchLiteral(ctx, index, q, owners)
+	}
 	want, err := search.Parse(q.Query, g.now())
 	if err != nil {
 		return wire.Found{}, err
@@ -69,6 +72,32 @@ func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners O
 		want.Agents = owners.Agents
 	}
 	want.Owners = owners.May
+	want.Limit, want.Before, want.After, want.Cursor = q.Limit, q.Before, q.After, q.Cursor
+	answer, err := index.Search(ctx, want)
+	if err != nil {
+		return wire.Found{}, err
+	}
+	return foundOf(answer), nil
+}
+
+// searchLiteral finds a text in one session.
+func (g *sessionReader) searchLiteral(ctx context.Context, index Index, q wire.SearchQuery, owners Owners) (wire.Found, error) {
+	literal, ok := search.NewLiteral(q.Query)
+	switch {
+	case len(q.Query) > search.MaxQuery:
+		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("the text to find is longer than %d bytes", search.MaxQuery), Hint: "use fewer words"}
+	case !ok:
+		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no words in %q", view.Clip(q.Query)), Hint: "use at least one letter or digit"}
+	case q.Session == "":
+		return wire.Found{}, &wire.Problem{Kind: wire.Invalid, Message: "a literal search needs a session", Hint: "set session to its ID"}
+	}
+	var want search.Query
+	if q.In != "" {
+		if err := want.Narrow("in", q.In, g.now()); err != nil {
+			return wire.Found{}, err
+		}
+	}
+	want.Literal, want.Sessions, want.Agents, want.Owners = literal, []string{q.Session}, owners.Agents, owners.May
 	want.Limit, want.Before, want.After, want.Cursor = q.Limit, q.Before, q.After, q.Cursor
 	answer, err := index.Search(ctx, want)
 	if err != nil {

@@ -8,6 +8,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/store"
+	"firn.dev/wire"
 )
 
 // ErrStopped is the cause of a turn that was stopped by a user. ErrInterrupted is the cause
@@ -17,19 +18,31 @@ var (
 	ErrInterrupted = fmt.Errorf("%w by a newer message", ErrStopped)
 )
 
-// Stop cancels the running turn of a session and clears its queue. Callers that wait for a
-// queued message get ErrStopped, and the log records that the messages are no longer
-// queued. It reports whether there was anything to stop.
+// Stop is [lanes.StopAll] without the removed messages.
 func (g *lanes) Stop(ctx context.Context, id firn.ID) (bool, error) {
+	stopped, err := g.StopAll(ctx, id)
+	return stopped.Stopped, err
+}
+
+// StopAll cancels the running turn of a session and clears its queue. Callers that wait for
+// a queued message get ErrStopped, and the log records that the messages are no longer
+// queued. It reports whether there was anything to stop, and returns the messages that it
+// removed, so that they can be sent again.
+func (g *lanes) StopAll(ctx context.Context, id firn.ID) (wire.Stopped, error) {
 	l := g.laneOf(id)
 	if l == nil {
-		return false, nil
+		return wire.Stopped{}, nil
 	}
-	stopped := l.cancelTurn()
+	stopped := wire.Stopped{Stopped: l.cancelTurn()}
 	l.writing.Lock()
 	defer l.writing.Unlock()
 	more, queue, dropped, ids := l.takeQueue()
-	if stopped = stopped || more; len(ids) > 0 {
+	for _, t := range slices.Concat(l.steering(), queue) {
+		if t.state().inQueue() {
+			stopped.Removed = append(stopped.Removed, t.unqueued())
+		}
+	}
+	if stopped.Stopped = stopped.Stopped || more; len(ids) > 0 {
 		entry := firn.NewEntry(&firn.Custom{Type: unqueuedType, Data: toJSON(map[string]any{"ids": ids})})
 		if _, err := g.Store.Append(ctx, id, store.Any, entry); err != nil {
 			l.restoreQueue(queue, dropped)
@@ -76,6 +89,18 @@ func (l *lane) restoreQueue(queue []*ticket, dropped []waiting) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.queue, l.dropped = slices.Concat(queue, l.queue), slices.Concat(dropped, l.dropped)
+}
+
+// steering returns the messages for the running turn that it has not taken yet.
+func (l *lane) steering() (all []*ticket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	for _, t := range l.running {
+		if !turnStarted(t) {
+			all = append(all, t)
+		}
+	}
+	return all
 }
 
 // pendingIDs returns the IDs of messages that are queued, were dropped, or are about to be

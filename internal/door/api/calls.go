@@ -313,8 +313,7 @@ func idempotency(r *http.Request, inBody string) (string, error) {
 }
 
 func (c turnCalls) kill(none) (wire.Stopped, error) {
-	stopped, err := onSession(c.call, none{}, func(ctx context.Context, id firn.ID, _ none) (bool, error) { return c.gateway.Stop(ctx, id) })
-	return wire.Stopped{Stopped: stopped}, err
+	return onSession(c.call, none{}, func(ctx context.Context, id firn.ID, _ none) (wire.Stopped, error) { return c.gateway.StopAll(ctx, id) })
 }
 
 func (c turnCalls) changeQueue(q wire.QueueChange) (wire.Queue, error) {

@@ -277,7 +277,9 @@ func (f *fake) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq
 	}
 }
 
-func (f *fake) Stop(_ context.Context, id firn.ID) (bool, error) { return true, f.note("Stop %s", id) }
+func (f *fake) StopAll(_ context.Context, id firn.ID) (wire.Stopped, error) {
+	return wire.Stopped{Stopped: true}, f.note("Stop %s", id)
+}
 
 func (f *fake) ChangeQueue(_ context.Context, id firn.ID, c wire.QueueChange) (wire.Queue, error) {
 	return wire.Queue{Items: []wire.Waiting{}}, f.note("ChangeQueue %s %v %v", id, c.Order, c.Remove)

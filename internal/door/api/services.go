@@ -146,7 +146,7 @@ type compactionAPI interface {
 type turnAPI interface {
 	Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error)
 	StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error]
-	Stop(ctx context.Context, id firn.ID) (bool, error)
+	StopAll(ctx context.Context, id firn.ID) (wire.Stopped, error)
 	ChangeQueue(ctx context.Context, id firn.ID, c wire.QueueChange) (wire.Queue, error)
 	Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error)
 	AnswerApproval(ctx context.Context, id firn.ID, call string, a wire.ApprovalAnswer) (wire.ApprovalAnswer, error)

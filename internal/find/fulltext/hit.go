@@ -70,9 +70,12 @@ func (x *Index) Search(ctx context.Context, q search.Query) (search.Answer, erro
 	if q.Limit < 0 || q.Before != nil && *q.Before < 0 || q.After != nil && *q.After < 0 {
 		return search.Answer{}, fmt.Errorf("search: %w: limits are not below zero", firn.ErrInvalid)
 	}
-	at, err := parseCursor(q.Cursor, digest(q))
-	if err != nil {
-		return search.Answer{}, err
+	var at cursor
+	if q.Literal == nil {
+		var err error
+		if at, err = parseCursor(q.Cursor, digest(q)); err != nil {
+			return search.Answer{}, err
+		}
 	}
 	if err := x.ready(ctx); err != nil {
 		return search.Answer{}, err
@@ -132,6 +135,9 @@ func (x *Index) ready(ctx context.Context) error {
 }
 
 func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.Answer, *database, error) {
+	if q.Literal != nil {
+		return x.literal(ctx, q)
+	}
 	db, done, err := x.use(ctx)
 	if err != nil {
 		return search.Answer{}, nil, err

@@ -64,6 +64,9 @@ func Roles() []Role {
 type Query struct {
 	// Want is the condition on the text; nil matches everything.
 	Want *Node
+	// Literal, if not nil, is the text to find in one session instead of Want. The hits are
+	// all entries with it, the latest first; other filters than In do not apply.
+	Literal *Literal
 	// Roles, Tools, Agents, Keys, Sources, Paths and Sessions are filters. A path matches
 	// the directory of the session or a file argument of a tool call: any part of it, in
 	// whole names. A session is an ID or a prefix of one.

@@ -33,6 +33,7 @@ func (v *View) cardOf(id firn.ID, rec *firn.Record, cut int) (*wire.Card, error)
 
 // wholeCard renders all of a record. Results get the forms of their calls' tools.
 func wholeCard(ctx context.Context, v *View, id firn.ID, rec *firn.Record) (*wire.Card, error) {
+	rec.Decode()
 	c, err := v.cardOf(id, rec, 0)
 	if err != nil || !hasResult(c) {
 		return c, err
@@ -41,7 +42,7 @@ func wholeCard(ctx context.Context, v *View, id firn.ID, rec *firn.Record) (*wir
 	if err != nil {
 		return nil, err
 	}
-	joined := card.Render(entry, card.Options{Session: id, Bytes: len(rec.Line()), Calls: callsBefore(ctx, v, id, c.Parent)})
+	joined := card.Render(entry, card.Options{Session: id, Bytes: len(rec.Line()), Calls: callsBefore(ctx, v, id, rec)})
 	return &joined, nil
 }
 

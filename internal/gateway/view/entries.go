@@ -79,7 +79,7 @@ func (v *View) Entries(ctx context.Context, id firn.ID, q EntryQuery) (wire.Page
 		return page, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("unknown view %q", Clip(q.View)), Hint: "views: disk, branch, window"}
 	}
 	if err == nil && q.HTML {
-		r.joinResults()
+		r.joinResults(ctx)
 		err = r.explain(ctx)
 	}
 	if err == nil && q.View == wire.ViewBranch {
@@ -165,8 +165,9 @@ type entryReader struct {
 	// left is the number of entries that the page can still take, size its size in bytes.
 	left, size int
 	page       *wire.Page[wire.Entry]
-	// results are the entries with results of tools.
-	results map[firn.Pos]firn.Entry
+	// results are the entries with results of tools; nil for those that are too long to
+	// keep, which are read again.
+	results map[firn.Pos]*firn.Entry
 }
 
 // full reports whether the page is full.
@@ -253,14 +254,14 @@ func (r *entryReader) entry(ctx context.Context, rec *firn.Record) wire.Entry {
 	if rec.Gap != nil {
 		return r.gapEntry(ctx, rec)
 	}
+	if r.q.HTML {
+		rec.Decode() // once for the card and for joinResults
+	}
 	e := r.v.RecordEntry(ctx, r.id, rec, r.q.HTML)
 	if e.Card != nil {
 		r.size += cardSize(e.Card)
-		if entry, err := rec.Entry(); err == nil && hasResult(e.Card) {
-			if r.results == nil {
-				r.results = make(map[firn.Pos]firn.Entry)
-			}
-			r.results[e.At] = entry
+		if hasResult(e.Card) {
+			r.keepResult(rec)
 		}
 	}
 	return e

@@ -30,9 +30,37 @@ func addCalls(calls map[string]wire.Block, c *wire.Card) {
 	}
 }
 
+// keptResult is the length of the longest line with a result that is kept in memory, in
+// bytes. A page of cards has only a few of that length.
+const keptResult = 64 << 10
+
+// keepResult notes that a record has a result.
+func (r *entryReader) keepResult(rec *firn.Record) {
+	if r.results == nil {
+		r.results = make(map[firn.Pos]*firn.Entry)
+	}
+	r.results[rec.At] = nil
+	if entry, err := rec.Entry(); err == nil && len(rec.Line()) <= keptResult {
+		r.results[rec.At] = &entry
+	}
+}
+
+// resultAt returns an entry with a result, or false if it cannot be read.
+func (r *entryReader) resultAt(ctx context.Context, at firn.Pos) (firn.Entry, bool) {
+	if entry := r.results[at]; entry != nil {
+		return *entry, true
+	}
+	rec, err := r.v.recordAt(ctx, r.id, at)
+	if err != nil {
+		return firn.Entry{}, false
+	}
+	entry, err := rec.Entry()
+	return entry, err == nil
+}
+
 // joinResults renders the results of a page again whose calls are on the page too: the call
 // says which tool and which file a result is of.
-func (r *entryReader) joinResults() {
+func (r *entryReader) joinResults(ctx context.Context) {
 	if len(r.results) == 0 {
 		return
 	}
@@ -44,9 +72,12 @@ func (r *entryReader) joinResults() {
 	}
 	for i := range r.page.Items {
 		e := &r.page.Items[i]
-		entry, ok := r.results[e.At]
-		if !ok || e.Card == nil || !answers(e.Card, calls) {
+		if _, ok := r.results[e.At]; !ok || e.Card == nil || !answers(e.Card, calls) {
 			continue
+		}
+		entry, ok := r.resultAt(ctx, e.At)
+		if !ok {
+			continue // it stays without the form of its tool
 		}
 		c := card.Render(entry, card.Options{Session: r.id, Cut: cardCut, Bytes: int(e.Card.Bytes), Calls: calls})
 		e.Card = &c
@@ -63,23 +94,23 @@ func answers(c *wire.Card, calls map[string]wire.Block) bool {
 	return false
 }
 
-// callsBefore returns the calls in the few entries before one.
-func callsBefore(ctx context.Context, v *View, id firn.ID, parent firn.EntryID) map[string]wire.Block {
+// callsBefore returns the calls in the few entries before one on its branch. It reads the
+// session back once.
+func callsBefore(ctx context.Context, v *View, id firn.ID, rec *firn.Record) map[string]wire.Block {
 	calls := make(map[string]wire.Block)
-	for range nearCalls {
-		if parent == "" {
-			break
-		}
-		rec, err := v.record(ctx, id, string(parent))
+	seen := 0
+	for before, err := range v.trail(ctx, id, fromParent(rec)) {
 		if err != nil {
 			break // the result is shown without its tool
 		}
-		c, err := v.cardOf(id, &rec, cardCut)
+		c, err := v.cardOf(id, &before, cardCut)
 		if err != nil {
 			break
 		}
 		addCalls(calls, c)
-		parent = c.Parent
+		if seen++; seen == nearCalls {
+			break
+		}
 	}
 	return calls
 }

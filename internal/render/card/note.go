@@ -73,6 +73,7 @@ func (t *builder) custom(b *firn.Custom) {
 		}
 		return
 	}
+	t.card.Bookkeeping = !strings.HasPrefix(b.Type, "firn.")
 	t.raw(b.Data)
 }
 
@@ -82,6 +83,7 @@ func (t *builder) opaque(b *firn.Opaque) {
 		return
 	}
 	t.card.Note = t.plain("an entry of unknown type: " + string(b.Type))
+	t.card.Bookkeeping = true
 	t.raw(b.Raw)
 }
 

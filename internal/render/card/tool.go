@@ -87,6 +87,8 @@ type display struct {
 	added, removed int
 	text           string
 	render         func(string) string
+	// used are the arguments that the text shows.
+	used []string
 }
 
 // maxArguments is the largest size of arguments that are decoded.
@@ -100,6 +102,12 @@ func displayOf(name string, raw json.RawMessage) (display, bool) {
 		return display{}, false
 	}
 	file := firstOf(a.FilePath, a.Path, a.Notebook)
+	d, ok := a.display(kind, file)
+	d.used = a.used(d.kind)
+	return d, ok
+}
+
+func (a *toolArguments) display(kind, file string) (display, bool) {
 	switch kind {
 	case wire.ToolEdit:
 		return a.edit(file)
@@ -317,6 +325,7 @@ func (t *builder) call(p firn.ToolCall) {
 			d.render = t.prose
 		}
 		t.fill(&block, d.text, d.render)
+		t.otherArguments(&block, p.Arguments, d.used)
 	} else {
 		block.Preview = t.preview(argument(p.Arguments))
 		t.fill(&block, indentJSON(p.Arguments), func(s string) string { return richtext.Code("json", s) })

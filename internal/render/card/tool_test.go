@@ -70,6 +70,38 @@ func TestWellKnownCalls(t *testing.T) {
 	}
 }
 
+// TestOtherArguments checks that no argument of a well-known tool is lost.
+func TestOtherArguments(t *testing.T) {
+	for _, c := range []struct {
+		name, args string
+		want, not  []string
+	}{
+		{"fetch", `{"url":"https://a.b/","method":"POST","body":"x\ny","headers":{"A":"b"}}`, []string{"method: POST", "body: x\n  y", `headers: {&#34;A&#34;:&#34;b&#34;}`}, []string{"url:"}},
+		{"Bash", `{"command":"ls","description":"List","timeout":5000,"run_in_background":true}`, []string{"description: List", "timeout: 5000", "run_in_background: true"}, []string{"command:"}},
+		{"exec_command", `{"cmd":"ls","workdir":"/w","env":{"A":"1"},"command":""}`, []string{"workdir: /w", "env: {"}, []string{"cmd:", "command:"}},
+		{"Edit", `{"file_path":"a","path":"b","old_string":"x","new_string":"y","replace_all":true}`, []string{"replace_all: true", "path: b"}, []string{"old_string", "file_path:"}},
+		{"MultiEdit", `{"file_path":"a","edits":[{"old_string":"x","new_string":"y"},{"old_string":"x","new_string":"y","replace_all":true}]}`, []string{"edits 2 replace_all: true"}, []string{"edits 1"}},
+		{"Read", `{"file_path":"a","offset":-5,"pages":"1-3"}`, []string{"offset: -5", "pages: 1-3"}, nil},
+		{"Grep", `{"pattern":"x","-n":true,"output_mode":"content","query":"y"}`, []string{"-n: true", "output_mode: content", "query: y"}, []string{"pattern:"}},
+		{"TodoWrite", `{"todos":[{"content":"a","status":"done","activeForm":"Aing","priority":"high"}]}`, []string{"todos 1 priority: high"}, []string{"activeForm"}},
+		{"Task", `{"prompt":"p","description":"d","subagent_type":"s","model":"opus","message":"m"}`, []string{"model: opus", "message: m"}, []string{"subagent_type"}},
+		{"WebFetch", `{"url":"https://a.b/","prompt":"p","timeout":null}`, nil, []string{"tool-args"}},
+		{"apply_patch", `{"input":"*** Begin Patch\n*** Add File: b\n+x\n*** End Patch","workdir":"/w<"}`, []string{"workdir: /w&lt;"}, nil},
+	} {
+		b := callCard(t, c.name, c.args)
+		for _, want := range c.want {
+			if !strings.Contains(b.HTML, want) {
+				t.Errorf("%s %s has no %q:\n%s", c.name, c.args, want, b.HTML)
+			}
+		}
+		for _, not := range c.not {
+			if strings.Contains(b.HTML, not) {
+				t.Errorf("%s %s has %q:\n%s", c.name, c.args, not, b.HTML)
+			}
+		}
+	}
+}
+
 func quoted(s string) string {
 	b, _ := json.Marshal(s) // cannot fail
 	return string(b)

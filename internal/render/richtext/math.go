@@ -3,6 +3,7 @@ package richtext
 import (
 	"bytes"
 	"html"
+	"unicode"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
@@ -89,9 +90,17 @@ func delimiters(line []byte) (opening, closing []byte) {
 	return nil, nil
 }
 
+// isWordBefore reports whether a dollar is within a word. Scripts without spaces between
+// words have formulas directly after a character.
 func isWordBefore(block text.Reader) bool {
 	r := block.PrecendingCharacter()
-	return r == '$' || r == '_' || r < 0x80 && util.IsAlphaNumeric(byte(r)) || r >= 0x80
+	switch {
+	case r < 0x80:
+		return r == '$' || r == '_' || util.IsAlphaNumeric(byte(r))
+	case unicode.In(r, unicode.Han, unicode.Hiragana, unicode.Katakana, unicode.Hangul, unicode.Thai, unicode.Lao, unicode.Khmer, unicode.Myanmar):
+		return false
+	}
+	return unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
 // findMath returns the formula at the reader's position and advances behind it, or nil.

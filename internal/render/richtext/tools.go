@@ -24,6 +24,11 @@ func Command(text string) string {
 	return `<pre class="term command"><span class="prompt">$ </span>` + body + "</pre>"
 }
 
+// Arguments renders the further arguments of a call, one on each line.
+func Arguments(text string) string {
+	return `<pre class="tool-args">` + html.EscapeString(strings.TrimSuffix(visible(text), "\n")) + "</pre>"
+}
+
 // numbered matches a line with a number, as tools print files.
 var numbered = regexp.MustCompile(`^ *([0-9]{1,9})(?:→|\t|\| ?)`)
 

@@ -168,6 +168,7 @@ export interface CallAccepted {
 
 export interface Card {
   blocks?: Block[];
+  bookkeeping?: boolean;
   bytes: number;
   compaction?: Compaction;
   cut?: boolean;
@@ -1187,6 +1188,7 @@ export interface Status {
 }
 
 export interface Stopped {
+  removed?: Unqueued[];
   stopped: boolean;
 }
 

@@ -1,5 +1,5 @@
 // Palette is the command palette: pages, sessions by title, actions.
-import { useEffect, useId, useRef, useState } from "preact/hooks";
+import { useEffect, useState } from "preact/hooks";
 import { useLoad, get } from "./api";
 import { shortId, titleOf } from "./format";
 import { logout, mayWrite } from "./me";
@@ -8,7 +8,7 @@ import { navItems } from "./nav";
 import { go, toSession } from "./router";
 import { theme } from "./theme";
 import { holdKeys, releaseKeys } from "./typeahead";
-import { attempt, Dialog, Time } from "./ui";
+import { attempt, Picker, Time } from "./ui";
 import type { Page, Session } from "./wire";
 
 interface Choice {
@@ -53,9 +53,6 @@ function fits(name: string, words: string[]): boolean {
 export function Palette({ close }: { close: () => void }) {
   const [text, setText] = useState("");
   const [asked, setAsked] = useState("");
-  const [at, setAt] = useState(0);
-  const list = useRef<HTMLDivElement>(null);
-  const id = useId();
   useEffect(() => {
     const t = setTimeout(() => setAsked(text.trim()), 120);
     return () => clearTimeout(t);
@@ -76,62 +73,25 @@ export function Palette({ close }: { close: () => void }) {
     ? [{ id: "search", kind: "Search", name: `Search all sessions for “${text.trim()}”`, run: () => go("/search?q=" + encodeURIComponent(text.trim())) }]
     : [];
   const choices = words.length ? [...own, ...sessions, ...search] : [...sessions.slice(0, 5), ...own];
-  const here = Math.min(at, choices.length - 1);
-
-  useEffect(() => {
-    list.current?.children[here]?.scrollIntoView({ block: "nearest" });
-  }, [here]);
-
-  const take = (c: Choice | undefined) => {
-    if (!c) return;
-    close();
-    c.run();
-  };
-  const press = (e: KeyboardEvent) => {
-    const step = e.key === "ArrowDown" || (e.ctrlKey && e.key === "n") ? 1 : e.key === "ArrowUp" || (e.ctrlKey && e.key === "p") ? -1 : 0;
-    if (!step) return;
-    e.preventDefault();
-    setAt((here + step + choices.length) % choices.length);
-  };
   return (
-    <Dialog title="Command palette" bare close={close} class="palette" submit={() => take(choices[here])}>
-      <input
-        class="palette-input"
-        type="text"
-        role="combobox"
-        aria-label="Page, session or action"
-        aria-expanded="true"
-        aria-controls={id}
-        aria-activedescendant={choices[here] ? `${id}-${here}` : undefined}
-        placeholder="Page, session or action"
-        autocomplete="off"
-        spellcheck={false}
-        autofocus
-        value={text}
-        onInput={(e) => {
-          setText(e.currentTarget.value);
-          setAt(0);
-        }}
-        onKeyDown={press}
-      />
-      <div class="palette-list" role="listbox" aria-label="Results" id={id} ref={list}>
-        {choices.map((c, i) => (
-          <div
-            key={c.id}
-            id={`${id}-${i}`}
-            role="option"
-            aria-selected={i === here}
-            class="palette-item"
-            onMouseMove={() => i !== here && setAt(i)}
-            onClick={() => take(c)}
-          >
-            <span class="palette-name">{c.name}</span>
-            {c.detail && <span class="mono faint">{c.detail}</span>}
-            <span class="faint palette-kind">{c.at ? <Time at={c.at} /> : c.kind}</span>
-          </div>
-        ))}
-        {choices.length === 0 && <p class="palette-none faint">No results</p>}
-      </div>
-    </Dialog>
+    <Picker
+      title="Command palette"
+      label="Page, session or action"
+      list="Results"
+      text={text}
+      onText={setText}
+      items={choices}
+      id={(c) => c.id}
+      choose={(c) => c.run()}
+      close={close}
+      empty="No results"
+      row={(c) => (
+        <>
+          <span class="palette-name">{c.name}</span>
+          {c.detail && <span class="mono faint">{c.detail}</span>}
+          <span class="faint palette-kind">{c.at ? <Time at={c.at} /> : c.kind}</span>
+        </>
+      )}
+    />
   );
 }

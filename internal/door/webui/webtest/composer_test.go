@@ -219,3 +219,50 @@ func TestQueueChanges(t *testing.T) {
 	}
 	b.gone("play qa")
 }
+
+// TestStopKeepsQueue stops a turn with queued messages: their texts return to the composer.
+func TestStopKeepsQueue(t *testing.T) {
+	t.Parallel()
+	s := queueServer(t)
+	b := s.login(t)
+	b.open(toSession(s.newSessionFor(t, "player", unlike("Stopping"))))
+	b.send("Please play stopping.")
+	p := world.model.plays(t, "stopping")
+	p.text("Slowly ")
+	b.once("Slowly")
+	b.send("First queued.")
+	b.send("Second queued.")
+	b.wait(`document.querySelectorAll(".composer-queue li").length === 2`)
+	b.insert("A draft.")
+	b.key("\x1b")
+	p.stopped(t)
+	b.hasText("First queued.\n\nSecond queued.\n\nA draft.")
+	b.see("2 queued messages back in the composer")
+	b.wait(`!document.querySelector(".composer-queue")`)
+	b.inBothLights()
+	b.reload() // the draft survives
+	b.wait(composer + `.value === "First queued.\n\nSecond queued.\n\nA draft."`)
+}
+
+// TestMessageIDs fails to send a message, and sends the same text in another session: it is
+// another message, and both are answered.
+func TestMessageIDs(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	first, second := s.newSessionFor(t, "player", unlike("First")), s.newSessionFor(t, "player", unlike("Second"))
+	b.open(toSession(first))
+	b.hasText("")
+	// Records the keys of messages. The first response is lost on its way.
+	get[bool](b, `(() => { window.keys = []; const real = fetch; window.fetch = async (url, o) => { const key = o?.headers?.["Idempotency-Key"]; if (!key) return real(url, o); keys.push(key); const reply = await real(url, o); if (keys.length === 1) throw new TypeError("lost"); return reply }; return true })()`)
+	b.insert("The same words.")
+	b.key("\r")
+	b.see("the gateway does not answer")
+	b.hasText("The same words.")
+	get[bool](b, `(history.pushState({}, "", `+quote(toSession(second))+`), dispatchEvent(new PopStateEvent("popstate")), true)`)
+	b.wait(composer + `?.value === ""`)
+	b.fill("textbox", "Message", "The same words.")
+	b.key("\r")
+	b.once("At once.")
+	b.wait(`keys.length === 2 && keys[0] !== keys[1]`)
+}

@@ -71,6 +71,68 @@ func TestFind(t *testing.T) {
 	b.wait(inView("vermilion gherkin"))
 }
 
+// TestFindLiterally finds questions word for word, more hits than are loaded at first, and
+// shows what is wrong with a query in the bar.
+func TestFindLiterally(t *testing.T) {
+	t.Parallel()
+	id := firn.ID("find-all-of-it")
+	s, err := serveWith(func(home string) error {
+		w := newScribe(id, longAgo, firn.Header{})
+		for n := range 1100 {
+			w.user(fmt.Sprintf("Turn %d: what did the quick fox say?", n))
+			w.says(fmt.Sprintf("To turn %d: the fox did not say what is quick.", n))
+		}
+		w.title("Many foxes")
+		return w.keep(home)
+	})
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(s.stop)
+	for {
+		found, err := s.client.Search(t.Context(), wire.SearchQuery{Query: "what did the quick fox say", Literal: true, Session: string(id)})
+		if err != nil {
+			t.Fatal(err)
+		}
+		if len(found.Items) > 0 {
+			break
+		}
+	}
+	b := s.login(t)
+	b.size(1400, 900)
+	b.open(toSession(id))
+	b.wait(entry("Turn 1099:"))
+	b.key("f", chromedp.ModifierCtrl)
+	b.wait(`document.activeElement === ` + a("textbox", "Find in this session"))
+	b.insert("what did the quick fox say")
+	b.see("1 from the end of 1,000+")
+	at := func(n int) string {
+		return `(() => { const r = ` + entry(fmt.Sprintf("Turn %d:", n)) + `?.getBoundingClientRect(); return r && r.bottom > 0 && r.top < innerHeight })()`
+	}
+	b.wait(at(1099))
+	b.key("\r")
+	b.see("2 from the end of 1,000+")
+	b.wait(at(1098))
+	b.key("\r", chromedp.ModifierShift)
+	b.key("\r", chromedp.ModifierShift) // from the latest to the oldest that is loaded
+	b.see("1,000 from the end of 1,000+")
+	b.wait(at(100))
+	b.key("\r") // loads the others
+	b.see("100 of 1,100")
+	b.wait(at(99))
+	b.settled()
+	b.inBothLights()
+
+	b.allow("400 (Bad Request)")
+	b.fill("textbox", "Find in this session", "(((")
+	b.see("No words in")
+	b.wait(`!document.querySelector(".toast") && document.querySelector(".find").innerText.includes("No words in")`)
+	b.inBothLights()
+	b.fill("textbox", "Find in this session", "quick AND NOT (fox")
+	b.see("none")
+	b.gone("No words in")
+}
+
 // TestRecent finds sessions in the sidebar: pinned ones come first, those with a running turn
 // have a dot.
 func TestRecent(t *testing.T) {

@@ -4,6 +4,7 @@ export { Dialog } from "./Dialog";
 export { Empty } from "./Empty";
 export { Icon, type IconName } from "./Icon";
 export { Menu, type MenuItem } from "./Menu";
+export { Picker } from "./Picker";
 export { Problem } from "./Problem";
 export { SourceBadge } from "./SourceBadge";
 export { Time } from "./Time";

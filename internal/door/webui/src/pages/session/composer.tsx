@@ -8,7 +8,7 @@ import { bytes, shell } from "../../format";
 import { lost } from "../../live";
 import { notifyError, CopyCLI, Icon, Menu } from "../../ui";
 import type { Agent, Answer, Page } from "../../wire";
-import { imageTypes, pick, type Picked } from "./images";
+import { imageTypes, pick, pickedAgain, type Picked } from "./images";
 import { accepted, nameOf } from "./messageid";
 import { Queue } from "./queue";
 import { slashesFor, slashOf, type Slash } from "./slash";
@@ -44,6 +44,11 @@ export function Composer({ talk, box, sent }: Props) {
   }, [text]);
   useEffect(() => {
     talk.focus = () => box.current?.focus();
+    talk.giveBack = (removed) => {
+      talk.write([...removed.map((m) => m.text), talk.draft.peek()].filter(Boolean).join("\n\n"));
+      images.value = [...removed.flatMap((m) => (m.images ?? []).map(pickedAgain)), ...images.peek()];
+      box.current?.focus();
+    };
   }, [talk]);
 
   const add = (from: Iterable<File>) => {
@@ -66,7 +71,7 @@ export function Composer({ talk, box, sent }: Props) {
     images.value = [];
     try {
       await talk.stepOver();
-      await post<Answer>(sessionPath(talk.id, "turns"), turn, { headers: { "Idempotency-Key": nameOf(turn) } });
+      await post<Answer>(sessionPath(talk.id, "turns"), turn, { headers: { "Idempotency-Key": nameOf(talk.id, turn) } });
       accepted();
       talk.sent(true);
       talk.watch.soon();
@@ -128,14 +133,7 @@ export function Composer({ talk, box, sent }: Props) {
         add(e.dataTransfer.files);
       }}
     >
-      <Queue
-        talk={talk}
-        edit={(again, pictures) => {
-          talk.write(talk.draft.peek() ? again + "\n\n" + talk.draft.peek() : again);
-          images.value = [...pictures, ...images.peek()];
-          box.current?.focus();
-        }}
-      />
+      <Queue talk={talk} />
       <Images images={images} />
       {commands.length > 0 && <SlashMenu id={menu} commands={commands} here={here} take={take} at={at} />}
       <div class="composer-box">
@@ -169,7 +167,7 @@ export function Composer({ talk, box, sent }: Props) {
           <span class="composer-gap" />
           {live && (
             <>
-              <button type="button" class="button composer-stop" title="Stop the turn and clear the queue (Esc)" disabled={off} onClick={() => void talk.stop()}>
+              <button type="button" class="button composer-stop" title="Stop the turn; queued messages return to the box (Esc)" disabled={off} onClick={() => void talk.stop()}>
                 <Icon name="stop" /> Stop
               </button>
               <CopyCLI small command={`firn stop ${shell(talk.id)}`} />

@@ -1,7 +1,7 @@
 // FindBar finds words in the session and steps through the hits.
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
-import { count } from "../../format";
+import { count, sentence } from "../../format";
 import { Icon } from "../../ui";
 import type { Talk } from "./talk";
 
@@ -12,7 +12,7 @@ interface Props {
 
 export function FindBar({ talk, jump }: Props) {
   const { finding } = talk;
-  const text = useSignal(finding.words.peek());
+  const text = useSignal(finding.text.peek());
   const box = useRef<HTMLInputElement>(null);
   const hits = finding.hits.value;
   useEffect(() => box.current?.select(), []);
@@ -20,14 +20,26 @@ export function FindBar({ talk, jump }: Props) {
     const t = setTimeout(() => void finding.ask(text.value.trim()), 200);
     return () => clearTimeout(t);
   }, [text.value]);
-  const show = (at: number) => {
-    if (hits.length === 0) return;
-    finding.at.value = (at + hits.length) % hits.length;
-    jump(hits[finding.at.value]!.entry);
+  // show goes to a hit. Before the oldest loaded one come older ones, after the latest the oldest.
+  const show = async (at: number) => {
+    if (finding.hits.peek().length === 0) return;
+    if (at < 0 && finding.more.peek()) at += await finding.older();
+    const all = finding.hits.peek();
+    if (all.length === 0) return;
+    finding.at.value = (at + all.length) % all.length;
+    jump(all[finding.at.value]!.entry);
   };
   // The latest hit is shown first.
-  useEffect(() => show(hits.length - 1), [hits]);
-  const found = hits.length ? `${count(finding.at.value + 1)} of ${count(hits.length)}${finding.more.value ? "+" : ""}` : finding.words.value ? "none" : "";
+  useEffect(() => void show(hits.length - 1), [finding.text.value, hits.at(-1)]);
+  const { error } = finding;
+  // The number of a hit counts from the oldest loaded one, so it is shown only if all are loaded.
+  const found = hits.length
+    ? finding.more.value
+      ? `${count(hits.length - finding.at.value)} from the end of ${count(hits.length)}+`
+      : `${count(finding.at.value + 1)} of ${count(hits.length)}`
+    : finding.text.value && !finding.busy.value && !error.value
+      ? "none"
+      : "";
   return (
     <div class="find" role="search" aria-label="This session">
       <input
@@ -35,13 +47,14 @@ export function FindBar({ talk, jump }: Props) {
         class="input"
         type="search"
         aria-label="Find in this session"
+        aria-invalid={!!error.value}
         placeholder="Find in this session"
         value={text.value}
         onInput={(e) => (text.value = e.currentTarget.value)}
         onKeyDown={(e) => {
           if (e.key === "Enter") {
             e.preventDefault();
-            show(finding.at.value + (e.shiftKey ? 1 : -1));
+            void show(finding.at.value + (e.shiftKey ? 1 : -1));
           } else if (e.key === "Escape") {
             e.preventDefault();
             finding.close();
@@ -51,11 +64,16 @@ export function FindBar({ talk, jump }: Props) {
       />
       <span class="num find-count" role="status">
         {found}
+        {error.value && (
+          <span class="find-error">
+            {sentence(error.value.message)} {error.value.hint && sentence(error.value.hint)}
+          </span>
+        )}
       </span>
-      <button type="button" class="icon-button" aria-label="Previous hit" title="Previous hit (Enter)" disabled={hits.length === 0} onClick={() => show(finding.at.value - 1)}>
+      <button type="button" class="icon-button" aria-label="Previous hit" title="Previous hit (Enter)" disabled={hits.length === 0} onClick={() => void show(finding.at.value - 1)}>
         <Icon name="up" />
       </button>
-      <button type="button" class="icon-button" aria-label="Next hit" title="Next hit (Shift Enter)" disabled={hits.length === 0} onClick={() => show(finding.at.value + 1)}>
+      <button type="button" class="icon-button" aria-label="Next hit" title="Next hit (Shift Enter)" disabled={hits.length === 0} onClick={() => void show(finding.at.value + 1)}>
         <Icon name="down" />
       </button>
       <button type="button" class="icon-button" aria-label="Close find" title="Close (Esc)" onClick={() => finding.close()}>

@@ -1,50 +1,76 @@
-// Finding is a search of the whole session on the server, also of what is not loaded.
-import { signal } from "@preact/signals";
-import { asProblem, get } from "../../api";
-import { notifyError } from "../../ui";
+// Finding finds a text in the whole session on the server, also in what is not loaded.
+import { batch, signal } from "@preact/signals";
+import { asProblem, get, type Problem } from "../../api";
 import type { Found, Hit } from "../../wire";
 
-// So many hits are found at most.
-const most = 1000;
+// So many hits are loaded at first, and whenever the oldest of them is reached.
+const step = 1000;
 
 export class Finding {
   readonly open = signal(false);
-  // hits are in the order of the log; at is the one that is shown.
+  // hits are the loaded ones in the order of the log; at is the one that is shown.
   readonly hits = signal<readonly Hit[]>([]);
   readonly at = signal(0);
-  readonly words = signal("");
+  readonly text = signal("");
+  // more is set if there are older hits.
   readonly more = signal(false);
+  readonly busy = signal(false);
+  readonly error = signal<Problem | undefined>(undefined);
   private asked = 0;
+  private cursor: string | undefined;
 
   constructor(private readonly session: string) {}
 
-  async ask(words: string): Promise<void> {
-    const mine = ++this.asked;
-    this.words.value = words;
-    if (!words) return this.clear();
+  // ask finds another text.
+  async ask(text: string): Promise<void> {
+    this.asked++;
+    this.text.value = text;
+    if (!text) return this.clear();
+    this.cursor = undefined;
+    await this.load([]);
+  }
+
+  // older loads older hits and returns their number.
+  async older(): Promise<number> {
+    const before = this.hits.peek().length;
+    if (this.more.peek() && !this.busy.peek()) await this.load(this.hits.peek());
+    return this.hits.peek().length - before;
+  }
+
+  private async load(after: readonly Hit[]): Promise<void> {
+    const mine = this.asked;
+    this.busy.value = true;
     try {
-      const hits: Hit[] = [];
-      let cursor: string | undefined;
+      const some: Hit[] = [];
       do {
-        const found: Found = await get("/v1/search", { q: words, session: this.session, in: "all", before: 0, after: 0, limit: 100, cursor });
+        const found: Found = await get("/v1/search", { q: this.text.peek(), literal: true, session: this.session, in: "all", before: 0, after: 0, limit: 100, cursor: this.cursor });
         if (mine !== this.asked) return;
-        hits.push(...(found.items ?? []).filter((h) => h.session === this.session));
-        cursor = found.cursor;
-      } while (cursor && hits.length < most);
-      this.hits.value = hits.sort((a, b) => a.at - b.at);
-      this.at.value = hits.length - 1;
-      this.more.value = !!cursor;
+        some.push(...(found.items ?? []));
+        this.cursor = found.cursor;
+      } while (this.cursor && some.length < step);
+      batch(() => {
+        this.error.value = undefined;
+        this.at.value = after.length ? this.at.peek() + some.length : some.length - 1;
+        this.hits.value = [...some.reverse(), ...after];
+        this.more.value = !!this.cursor;
+      });
     } catch (err) {
       if (mine !== this.asked) return;
-      this.clear();
-      notifyError(asProblem(err));
+      if (!after.length) this.clear();
+      this.error.value = asProblem(err);
+    } finally {
+      if (mine === this.asked) this.busy.value = false;
     }
   }
 
   private clear(): void {
-    this.hits.value = [];
-    this.at.value = 0;
-    this.more.value = false;
+    batch(() => {
+      this.hits.value = [];
+      this.at.value = 0;
+      this.more.value = false;
+      this.busy.value = false;
+      this.error.value = undefined;
+    });
   }
 
   close(): void {

@@ -1,9 +1,10 @@
 // IDs of messages, which make a retry idempotent.
 let named: { what: string; name: string; ok: boolean } | undefined;
 
-// nameOf returns the ID of a message. A failed message keeps its ID until another one is written.
-export function nameOf(turn: { text: string; images: unknown[] }): string {
-  const what = JSON.stringify(turn);
+// nameOf returns the ID of a message. A failed message keeps its ID until another one is
+// written, in this session or in another.
+export function nameOf(session: string, turn: { text: string; images: unknown[] }): string {
+  const what = JSON.stringify([session, turn]);
   if (!named || named.ok || named.what !== what) named = { what, name: entryID(), ok: false };
   return named.name;
 }

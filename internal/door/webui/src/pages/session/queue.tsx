@@ -4,16 +4,9 @@ import { plural } from "../../format";
 import { lost } from "../../live";
 import { attempt, Icon } from "../../ui";
 import type { Queue as WireQueue, QueueChange, Waiting } from "../../wire";
-import type { Picked } from "./images";
 import type { Talk } from "./talk";
 
-interface Props {
-  talk: Talk;
-  // edit receives a message that was taken out of the queue.
-  edit: (text: string, images: Picked[]) => void;
-}
-
-export function Queue({ talk, edit }: Props) {
+export function Queue({ talk }: { talk: Talk }) {
   const s = talk.watch.session.value;
   const waiting = s?.waiting ?? [];
   const more = (s?.queued ?? 0) - waiting.length;
@@ -32,7 +25,7 @@ export function Queue({ talk, edit }: Props) {
   };
   const take = async (w: Waiting) => {
     const out = (await change({ remove: [w.id] }))?.removed?.[0];
-    if (out) edit(out.text, (out.images ?? []).map((image) => ({ ...image, name: "image", size: Math.round((image.data.length * 3) / 4) })));
+    if (out) talk.giveBack([out]);
   };
   const off = lost.value;
   return (

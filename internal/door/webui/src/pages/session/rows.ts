@@ -25,8 +25,7 @@ export interface Row {
 
 // isNote reports whether an entry is bookkeeping, such as progress, of the program that wrote it.
 export function isNote(item: Item): boolean {
-  const c = item.card;
-  return !!c && !c.role && !c.compaction && (c.kind === "custom" || c.note?.startsWith("an entry of unknown type") === true) && !books.has(c.type ?? "") && !c.type?.startsWith("firn.");
+  return !!item.card?.bookkeeping;
 }
 
 // rowsOf joins calls and results. A result without its call is a separate row. Bookkeeping is left

@@ -2,10 +2,10 @@
 import { signal } from "@preact/signals";
 import { del, get, patch, post, sessionPath } from "../../api";
 import { Draft } from "../../drafts";
-import { shell } from "../../format";
+import { plural, shell } from "../../format";
 import { go, toSession } from "../../router";
 import { attempt, copy, endToasts, notify } from "../../ui";
-import type { Appended, Card, Compaction, Entry, Session, Tree } from "../../wire";
+import type { Appended, Card, Compaction, Entry, Session, Stopped, Tree, Unqueued } from "../../wire";
 import { fork, rewind } from "../moves";
 import { Entries } from "./entries";
 import { Finding } from "./finding";
@@ -38,6 +38,8 @@ export class Talk {
   readonly siblings = signal<ReadonlyMap<string, Siblings>>(new Map());
   // focus moves the focus to the composer.
   focus: () => void = () => {};
+  // giveBack puts messages that were removed from the queue into the composer.
+  giveBack: (removed: readonly Unqueued[]) => void = () => {};
   private sending = "";
   private readonly kept: Draft;
 
@@ -213,9 +215,14 @@ export class Talk {
     this.watch.soon();
   }
 
+  // stop ends the turn. Queued messages return to the composer.
   async stop(): Promise<void> {
-    await attempt(() => this.post("kill", {}));
+    const done = await attempt(() => this.post<Stopped>("kill", {}));
     this.watch.soon();
+    const removed = done?.removed ?? [];
+    if (removed.length === 0) return;
+    this.giveBack(removed);
+    notify(`Stopped; ${plural(removed.length, "queued message")} back in the composer`);
   }
 
   link(entry: string): void {
