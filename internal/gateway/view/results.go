@@ -50,7 +50,7 @@ func (r *entryReader) resultAt(ctx context.Context, at firn.Pos) (firn.Entry, bo
 	if entry := r.results[at]; entry != nil {
 		return *entry, true
 	}
-	rec, err := recordAt(ctx, r.v, r.id, at)
+	rec, err := recordAt(ctx, r.v.Store, r.id, at)
 	if err != nil {
 		return firn.Entry{}, false
 	}
