@@ -136,7 +136,7 @@ func (x *Index) ready(ctx context.Context) error {
 
 func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.Answer, *database, error) {
 	if q.Literal != nil {
-		return x.literal(ctx, q)
+		return searchLiteral(ctx, x, q)
 	}
 	db, done, err := x.use(ctx)
 	if err != nil {

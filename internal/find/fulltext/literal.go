@@ -43,9 +43,9 @@ func (p literalCursor) String() string {
 	return base64.RawURLEncoding.EncodeToString(data)
 }
 
-// literal finds every entry of one session that contains the literal, the latest first. It
+// searchLiteral finds every entry of one session that contains the literal, the latest first. It
 // reads the rows of the session until the page is full.
-func (x *Index) literal(ctx context.Context, q search.Query) (search.Answer, *database, error) {
+func searchLiteral(ctx context.Context, x *Index, q search.Query) (search.Answer, *database, error) {
 	from, err := parseLiteralCursor(q.Cursor, digest(q))
 	if err != nil {
 		return search.Answer{}, nil, err
