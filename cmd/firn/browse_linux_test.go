@@ -73,7 +73,7 @@ func TestBrowse(t *testing.T) {
 				w.visible("2 sessions")
 				w.press("/snwice\r") // letters in order
 				w.visible("1 session with")
-				w.press("\r")
+				w.press("l")
 				w.visible("▌ ice   │ 1,000")
 				goldenScreen(t, fmt.Sprintf("browse-log-%d", width), w)
 				w.press("2")
@@ -82,7 +82,7 @@ func TestBrowse(t *testing.T) {
 				w.visible("❯ ")
 				w.press("/First\r")
 				w.visible(`1 session with "First"`)
-				w.press("\r")
+				w.press("l")
 				w.visible("could not be read")
 				w.visible("Last words")
 				if width == 40 { // the list notes damage as soon as it was found, which may be later
@@ -119,5 +119,51 @@ func TestBrowseNeedsTerminal(t *testing.T) {
 	out, err := firnCommand(browseHome(t), "browse").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "firn browse needs a terminal") || !strings.Contains(string(out), "hint: firn ls") {
 		t.Errorf("it says %s (%v)", out, err)
+	}
+}
+
+// TestBrowseLive resumes a session in the chat and returns to the browser, copies, clicks,
+// and shows what another process writes, with and without a gateway.
+func TestBrowseLive(t *testing.T) {
+	for _, gateway := range []bool{false, true} {
+		t.Run(fmt.Sprintf("gateway=%v", gateway), func(t *testing.T) {
+			home := browseHome(t)
+			if gateway {
+				serveHome(t, home)
+			}
+			w := openBrowser(t, home, 80, 24, "--mouse")
+			w.visible("2 sessions")
+			if !w.Mode("?1000") {
+				t.Error("the mouse is not switched on")
+			}
+			w.press("/snow\r")
+			w.visible("1 session with")
+			w.press("\r")
+			w.visible("Resumed: 1 previous turn")
+			w.AwaitThat(t, "the chat has the normal screen", func() bool { return !w.Mode("?1049") && !w.Mode("?1000") })
+			w.press("what is 6*7?\r")
+			w.visible("6*7 = 42")
+			w.press("\x04")
+			w.AwaitThat(t, "it returns to the browser", func() bool { return w.Mode("?1049") && strings.Contains(w.String(), "❯ Snow and ice") })
+			w.visible("6*7 = 42")
+			// Others write into the session that is shown, and begin another one.
+			firnIn(t, home, "append", "s1000000", "--user", "written elsewhere")
+			w.visible("written elsewhere")
+			firnIn(t, home, "append", firnIn(t, home, "new", "--title", "Brand new"), "--user", "hello")
+			w.visible("Brand new")
+			w.visible("3 sessions")
+			w.press("ly")
+			w.visible("copied the text (17 characters)")
+			if got := w.Copied(); got != "written elsewhere" {
+				t.Errorf("it copied %q", got)
+			}
+			w.press("\x1b[<0;5;2M\x1b[<0;5;2m") // a click on the first row
+			w.visible("❯ Brand new")
+			w.press("q")
+			w.ends(0)
+			if w.Mode("?1049") || w.Mode("?1000") || w.Mode("?1006") {
+				t.Error("the modes of the terminal are still set")
+			}
+		})
 	}
 }

@@ -1,12 +1,14 @@
 // Package browse shows sessions on the whole screen: the list on the left, the conversation
 // of the selected session on the right, as a log, a tree or the window.
 //
-// It is a read-only client of a gateway and reads in pages, from the end backward: neither
+// It is a read-only client of a gateway, follows what others write, and reads in pages, from the end backward: neither
 // the number of sessions nor the length of one matters. The keys are those of the web pages.
 package browse
 
 import (
+	"cmp"
 	"context"
+	"iter"
 	"sync"
 	"time"
 
@@ -23,6 +25,7 @@ type Source interface {
 	Tree(ctx context.Context, id firn.ID, limit int, cursor string) (wire.Tree, error)
 	Window(ctx context.Context, id firn.ID, as string) (wire.Window, error)
 	Search(ctx context.Context, q wire.SearchQuery) (wire.Found, error)
+	Events(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[wire.Event, error]
 }
 
 // Screen is the terminal. [line.Screen] implements it.
@@ -31,6 +34,7 @@ type Screen interface {
 	Size() (width, height int)
 	Draw(rows []string, y, x int) error
 	Suspend() error
+	Copy(text string)
 }
 
 // Options configures Run. Source and Screen are required.
@@ -40,9 +44,12 @@ type Options struct {
 	// Query selects the sessions of the list; its limit and cursor are ignored.
 	Query client.Query
 	// Open is the session that is opened at the start, and Title its title; empty means
-	// none.
-	Open  firn.ID
-	Title string
+	// none. With InList, keys go to the list.
+	Open   firn.ID
+	Title  string
+	InList bool
+	// Refresh is the interval at which the list is read again; zero means 2 seconds.
+	Refresh time.Duration
 	// Styles permits dim, bold and colored text.
 	Styles bool
 	// Window formats a window as lines.
@@ -54,6 +61,8 @@ type Options struct {
 type Result struct {
 	// Chat is the session that the user wants to write to; empty if none.
 	Chat firn.ID
+	// New is true if the user wants to begin a session.
+	New bool
 }
 
 // Run shows sessions until the user leaves or ctx ends.
@@ -66,6 +75,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		o.Now = time.Now
 	}
 	m := newModel(o)
+	refresh := time.NewTicker(cmp.Or(o.Refresh, refreshEvery))
+	defer refresh.Stop()
 	loaded := make(chan func(*model))
 	start := func(wanted []load) {
 		for _, l := range wanted {
@@ -78,10 +89,12 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			})
 		}
 	}
+	following := follower{run: &loads, events: loaded}
 	start(m.begin())
 	for {
 		m.width, m.height = o.Screen.Size()
 		start(m.wants())
+		following.follow(ctx, m)
 		rows, y, x := m.draw()
 		if err := o.Screen.Draw(rows, y, x); err != nil {
 			return Result{}, err
@@ -98,11 +111,20 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			case in.Key != "":
 				m.press(in)
 			}
+			if m.copied != "" {
+				o.Screen.Copy(m.copied)
+				m.copied = ""
+			}
 			if m.done {
-				return Result{Chat: m.chat}, nil
+				return m.result, nil
 			}
 		case apply := <-loaded:
 			apply(m)
+			if m.done {
+				return m.result, nil
+			}
+		case <-refresh.C:
+			m.list.stale = true
 		case <-ctx.Done():
 			return Result{}, context.Cause(ctx)
 		}

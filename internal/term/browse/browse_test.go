@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"os"
 	"path/filepath"
 	"strconv"
@@ -28,17 +29,52 @@ type home struct {
 	// damaged is the number of an entry that cannot be read; zero for none.
 	damaged int
 
+	// events are those of the sessions; nil for none.
+	events chan wire.Event
+
 	mu   sync.Mutex
 	read int // entries
 }
 
+// Events yields the events of the channel.
+func (h *home) Events(ctx context.Context, id firn.ID, _ firn.Pos) iter.Seq2[wire.Event, error] {
+	return func(yield func(wire.Event, error) bool) {
+		for {
+			select {
+			case e := <-h.events:
+				e.Session = id
+				if !yield(e, nil) {
+					return
+				}
+			case <-ctx.Done():
+				return
+			}
+		}
+	}
+}
+
+// change changes the number of sessions and entries.
+func (h *home) change(sessions, entries int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	h.sessions, h.entries = sessions, entries
+}
+
+// counts returns the number of sessions and entries.
+func (h *home) counts() (sessions, entries int) {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.sessions, h.entries
+}
+
 func (h *home) SessionsPage(_ context.Context, q client.Query) (wire.Page[wire.Session], error) {
 	from, _ := strconv.Atoi(q.Cursor) // the first page has none
-	page := wire.Page[wire.Session]{Total: h.sessions}
-	for i := from; i < min(from+q.Limit, h.sessions); i++ {
+	sessions, _ := h.counts()
+	page := wire.Page[wire.Session]{Total: sessions}
+	for i := from; i < min(from+q.Limit, sessions); i++ {
 		page.Items = append(page.Items, wire.Session{ID: firn.ID(fmt.Sprintf("s%05d", i)), Title: fmt.Sprintf("Session %d", i), Updated: clock.Add(-time.Duration(i) * time.Hour)})
 	}
-	if to := from + len(page.Items); to < h.sessions {
+	if to := from + len(page.Items); to < sessions {
 		page.Cursor = strconv.Itoa(to)
 	}
 	return page, nil
@@ -48,7 +84,7 @@ func (h *home) SessionsPage(_ context.Context, q client.Query) (wire.Page[wire.S
 func (h *home) EntriesPage(_ context.Context, _ firn.ID, q client.EntryQuery) (wire.Page[wire.Entry], error) {
 	before := int(q.Before)
 	if before == 0 {
-		before = h.entries
+		_, before = h.counts()
 	}
 	var page wire.Page[wire.Entry]
 	for i := range before - int(q.After) {
@@ -106,6 +142,7 @@ type glass struct {
 	rows          []string
 	drawn         chan struct{}
 	suspended     int
+	copied        string
 }
 
 func (g *glass) Inputs() <-chan line.Input { return g.inputs }
@@ -119,6 +156,12 @@ func (g *glass) Size() (int, int) {
 func (g *glass) Suspend() error {
 	g.suspended++
 	return nil
+}
+
+func (g *glass) Copy(text string) {
+	g.mu.Lock()
+	defer g.mu.Unlock()
+	g.copied = text
 }
 
 func (g *glass) Draw(rows []string, _, _ int) error {
@@ -224,12 +267,16 @@ func TestScreens(t *testing.T) {
 			g.shows("Answer 8")
 		}
 		golden(t, fmt.Sprintf("list-%d", width), g.String())
-		g.press("j", "enter")
+		g.press("j", "l")
 		g.shows("Session 1 ", "[Log]", "Answer 8")
 		g.press("k")
 		g.shows("▌ #7 you")
 		golden(t, fmt.Sprintf("log-%d", width), g.String())
 		g.press("?")
+		g.shows("next and previous")
+		if width == 40 {
+			g.press("pgdn")
+		}
 		g.shows("search all sessions")
 		golden(t, fmt.Sprintf("keys-%d", width), g.String())
 		g.press("?")
@@ -247,7 +294,7 @@ func TestLarge(t *testing.T) {
 		g.press("pgdn")
 		g.shows(fmt.Sprintf("❯ Session %d ", 21*i))
 	}
-	g.press("enter", "G")
+	g.press("l", "G")
 	g.shows("Answer 50000")
 	for range 5 {
 		g.press("pgup")
@@ -282,8 +329,8 @@ func TestTabs(t *testing.T) {
 	g.press("esc")
 	g.shows("3 sessions")
 	g.press("ctrl-z", "j")
-	g.shows("❯ Session 1")
-	if result := quit("c"); result.Chat != "s00001" || g.suspended != 1 {
+	g.shows("❯ Session 2")
+	if result := quit("c"); result.Chat != "s00002" || g.suspended != 1 {
 		t.Errorf("it ended with %v, suspended %d times", result, g.suspended)
 	}
 }
@@ -291,7 +338,7 @@ func TestTabs(t *testing.T) {
 func TestEmpty(t *testing.T) {
 	g, quit := open(t, &home{}, 80, 24, nil)
 	g.shows("0 sessions", "nothing here")
-	g.press("enter", "k", "G", "2", "g", "g", "c", "/", "a", "enter")
+	g.press("l", "k", "G", "2", "g", "g", "c", "/", "a", "enter")
 	g.shows(`0 sessions with "a"`)
 	quit("q")
 }

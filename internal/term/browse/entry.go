@@ -70,6 +70,17 @@ func entryHead(e wire.Entry, l prose.Line) string {
 	return strings.Join(parts, "  ")
 }
 
+// entryText returns the text of an entry as it was written: that of a message, or else of
+// what is shown.
+func entryText(e wire.Entry) string {
+	if l, ok := prose.ReadLine(e.Line); ok && e.Gap == "" && l.Message != nil {
+		if text := strings.TrimSpace(l.Message.Text()); text != "" {
+			return text
+		}
+	}
+	return strings.TrimSpace(prose.Entry(e, true))
+}
+
 // bodyRows formats the content of an entry.
 func bodyRows(e wire.Entry, l prose.Line, full bool, width int, styles bool) []string {
 	if l.Message == nil || l.Message.Role != "assistant" && l.Message.Role != "user" {

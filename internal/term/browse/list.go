@@ -19,7 +19,9 @@ type list struct {
 	cursor           string
 	total            int
 	started, loading bool
-	filter           string
+	// stale is true if the list is to be read again, refreshing while it is.
+	stale, refreshing bool
+	filter            string
 	// run counts the restarts of the list. Pages of an earlier run are dropped.
 	run int
 	at  int
@@ -109,6 +111,9 @@ func (l *list) leaveSearch() {
 
 // wants returns a load if rows below the visible ones are missing.
 func (l *list) wants(o Options, height int) load {
+	if l.stale && l.started && !l.loading && !l.refreshing && l.searched == "" {
+		return l.refresh(o)
+	}
 	if l.loading || l.started && (l.cursor == "" || l.at+2*height < l.len()) {
 		return nil
 	}
@@ -122,20 +127,21 @@ func (l *list) wants(o Options, height int) load {
 		}
 	}
 	return func(ctx context.Context) func(*model) {
-		var page wire.Page[wire.Session]
-		var err error
-		if filter != "" && cursor == "" {
-			page, err = filtered(ctx, o, filter)
-		} else {
-			page, err = o.Source.SessionsPage(ctx, queryOf(o.Query, filter, cursor))
+		if cursor == "" {
+			page, err := firstPage(ctx, o, filter)
+			return func(m *model) { m.addSessions(run, page, err) }
 		}
+		page, err := o.Source.SessionsPage(ctx, queryOf(o.Query, filter, cursor))
 		return func(m *model) { m.addSessions(run, page, err) }
 	}
 }
 
-// filtered returns the first page of a filtered list: the latest sessions that match, best
-// first, and those that the source finds among the older ones.
-func filtered(ctx context.Context, o Options, filter string) (wire.Page[wire.Session], error) {
+// firstPage returns the first page of the list. If it is filtered, this is the latest
+// sessions that match, best first, and those that the source finds among the older ones.
+func firstPage(ctx context.Context, o Options, filter string) (wire.Page[wire.Session], error) {
+	if filter == "" {
+		return o.Source.SessionsPage(ctx, queryOf(o.Query, "", ""))
+	}
 	q := queryOf(o.Query, "", "")
 	q.Limit = match.Latest
 	latest, err := o.Source.SessionsPage(ctx, q)

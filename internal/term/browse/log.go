@@ -39,6 +39,8 @@ type log struct {
 	targetAt firn.Pos
 	// head is the end of another branch than the current one; empty otherwise.
 	head string
+	// growing is an answer that is not in the log yet.
+	growing growing
 	// rows are the lines of each entry for width.
 	width int
 	// styles is false if text has no styles.
@@ -110,7 +112,13 @@ func (m *model) addEntries(run int, first bool, q client.EntryQuery, page wire.P
 	}
 	more := page.Cursor != "" && len(items) > 0
 	answered := q.Back && len(l.entries) > 0 && isAnswer(l.entries[0].entry)
-	l.add(withContent(items, answered), q.Back, more, first)
+	// Partial answers at the end are shown below the log while they grow.
+	live := !q.Back && !first
+	items = withContent(items, answered || live)
+	if live && len(items) > 0 {
+		l.dropDrafts()
+	}
+	l.add(items, q.Back, more, first)
 }
 
 // withContent leaves out the entries that firn cat leaves out: usage, messages that are not
@@ -158,8 +166,24 @@ func (l *log) add(items []item, before, more, first bool) {
 			l.selectEntry(l.at-1, l.view)
 		}
 	default:
+		last := l.bottom && l.at >= len(l.entries)-1
 		l.entries, l.newer = append(l.entries, items...), more
+		if last {
+			l.at = max(len(l.entries)-1, 0)
+		}
 	}
+}
+
+// dropDrafts removes the parts of an answer at the end, which is in the log now.
+func (l *log) dropDrafts() {
+	for len(l.entries) > 0 {
+		last, ok := prose.ReadLine(l.entries[len(l.entries)-1].entry.Line)
+		if _, draft := last.Draft(); !ok || !draft {
+			break
+		}
+		l.entries = l.entries[:len(l.entries)-1]
+	}
+	l.at = max(min(l.at, len(l.entries)-1), 0)
 }
 
 // layOut makes the rows of new entries for a width.

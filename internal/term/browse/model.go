@@ -41,19 +41,23 @@ type model struct {
 	text     text
 	// right is true if keys go to the conversation.
 	right bool
-	// opening is true if the user opened a session of a list that is being loaded.
-	opening bool
+	// opening is the key with which the user opened a session of a list that is being loaded.
+	opening string
 
 	// prompt is the kind of input that is typed, and input its text; help shows the keys.
 	prompt promptKind
 	input  string
 	help   bool
+	// helpTop is the first visible row of the keys.
+	helpTop int
 	// begun is the first key of a sequence of two.
 	begun string
 	// note is shown instead of the keys until the next key.
 	note string
-	done bool
-	chat firn.ID
+	// copied is the text to put on the clipboard.
+	copied string
+	done   bool
+	result Result
 }
 
 // promptKind is what typed text is for.
@@ -74,7 +78,7 @@ func newModel(o Options) *model { return &model{o: o, width: 80, height: 24} }
 func (m *model) begin() []load {
 	if m.o.Open != "" {
 		m.show(m.o.Open, prose.OneLine(m.o.Title, 200), "")
-		m.right = true
+		m.right = !m.o.InList
 	}
 	return nil
 }
@@ -90,7 +94,7 @@ func (m *model) wants() []load {
 	}
 	switch m.tab {
 	case tabLog:
-		if l := m.log.wants(m.o.Source, m.shown, m.bodyHeight()); l != nil {
+		if l := m.log.wants(m.o.Source, m.shown, m.logHeight()); l != nil {
 			loads = append(loads, l)
 		}
 	default:
@@ -138,18 +142,23 @@ func (m *model) showSelected() {
 
 // press handles a key.
 func (m *model) press(in line.Input) {
-	m.note, m.opening = "", false
+	m.note, m.opening = "", ""
 	switch {
 	case m.prompt != promptNone:
 		m.typeInput(in)
 		return
 	case m.help:
-		m.help = false
+		m.pressHelp(in.Key)
 		return
 	case in.Paste:
 		return
 	}
 	key := in.Key
+	if isMouse(key) {
+		m.begun = ""
+		m.pressMouse(in)
+		return
+	}
 	if m.begun == "g" {
 		m.begun = ""
 		if m.goTo(key) {
@@ -193,7 +202,7 @@ func (m *model) pressAnywhere(key string) bool {
 	case "q", "ctrl-c", "ctrl-d":
 		m.done = true
 	case "?":
-		m.help = true
+		m.help, m.helpTop = true, 0
 	case "g":
 		m.begun = "g"
 	case "tab":
@@ -207,8 +216,14 @@ func (m *model) pressAnywhere(key string) bool {
 			m.openTab(tabTree)
 		}
 	case "c":
+		m.resume(m.shown)
+	case "n":
+		m.result, m.done = Result{New: true}, true
+	case "y":
+		m.copySelected()
+	case "ctrl-f":
 		if m.shown != "" {
-			m.chat, m.done = m.shown, true
+			m.prompt, m.input = promptFind, ""
 		}
 	case "r":
 		m.list.reload()
@@ -245,8 +260,8 @@ func (m *model) pressLeft(key string) {
 	case "end", "G":
 		m.list.move(m.list.len())
 	case "enter", "right", "l":
-		m.right = m.list.len() > 0
-		m.opening = !m.right && m.list.loading
+		m.showSelected()
+		m.open(key)
 	case "/":
 		m.prompt, m.input = promptFilter, ""
 		return
@@ -270,10 +285,32 @@ func (m *model) pressRight(key string) {
 		m.toStart()
 	default:
 		if m.tab == tabLog {
-			m.log.press(key, m.bodyHeight())
+			m.log.press(key, m.logHeight())
 		} else {
 			m.text.press(key, m.bodyHeight())
 		}
+	}
+}
+
+// open resumes the selected session in the chat, or changes to its conversation. If the list
+// is being loaded, it does so later.
+func (m *model) open(key string) {
+	m.opening = ""
+	s, ok := m.list.session()
+	switch {
+	case m.list.len() == 0 && m.list.loading:
+		m.opening = key
+	case key == "enter" && ok:
+		m.resume(s.ID)
+	default:
+		m.right = m.list.len() > 0
+	}
+}
+
+// resume leaves for the chat in a session.
+func (m *model) resume(id firn.ID) {
+	if id != "" {
+		m.result, m.done = Result{Chat: id}, true
 	}
 }
 
@@ -324,11 +361,20 @@ func (m *model) submit() {
 // arrived handles the first page of a list, or the page with the place to select.
 func (m *model) arrived(first bool) {
 	atStart := m.list.run == 0 && m.o.Open != "" // keep the session that was asked for
+	for i, s := range m.list.sessions {
+		if s.ID != m.shown {
+			continue
+		}
+		m.title = nameOf(s)
+		if first && atStart {
+			m.list.at = i
+		}
+	}
 	if m.list.reachGoal() || first && !atStart {
 		m.showSelected()
 	}
-	if m.opening {
-		m.opening, m.right = false, m.list.len() > 0
+	if m.opening != "" && m.list.len() > 0 {
+		m.open(m.opening)
 	}
 }
 

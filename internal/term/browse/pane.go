@@ -60,7 +60,7 @@ func (m *model) foot() string {
 		return prose.CutWidth(m.note, m.width)
 	}
 	keys := []prose.Field{
-		{Text: "j/k move"}, {Text: "Enter open", Drop: 1}, {Text: "/ filter", Drop: 3}, {Text: "g f search", Drop: 4},
+		{Text: "j/k move"}, {Text: "Enter resume", Drop: 1}, {Text: "/ filter", Drop: 3}, {Text: "g f search", Drop: 4},
 		{Text: "1 2 3 log tree window", Drop: 5}, {Text: "c chat", Drop: 6}, {Text: "? keys", Drop: 2}, {Text: "q quit", Drop: 2},
 	}
 	if m.right {
@@ -105,7 +105,7 @@ func (m *model) rightPane(width int) []string {
 			rows = append(rows, dim("…", m.o.Styles))
 		}
 	default:
-		items, selected := m.log.visible(m.rightWidth(), height, m.o.Styles)
+		items, selected := m.log.visible(m.rightWidth(), m.logHeight(), m.o.Styles)
 		for i, r := range items {
 			sign := "  "
 			if selected[i] && m.right && r != "" {
@@ -115,6 +115,9 @@ func (m *model) rightPane(width int) []string {
 		}
 		if len(items) == 0 && m.log.started {
 			rows = append(rows, dim("  no entries", m.o.Styles))
+		}
+		for _, r := range m.growingRows() {
+			rows = append(rows, "  "+r)
 		}
 	}
 	for len(rows) < height+1 {
@@ -146,29 +149,32 @@ func (m *model) rightHead(width int) string {
 	return bold(prose.CutWidth(line, width), m.o.Styles)
 }
 
-// helpKeys are the keys, as on the web pages.
-var helpKeys = [][2]string{
-	{"j k ↓ ↑", "next and previous session or entry"},
-	{"Enter", "open the session; expand or collapse the entry"},
-	{"Esc h ←", "back to the list; clear the filter"},
-	{"Tab", "change the pane"},
-	{"Space b", "a page down and up"},
-	{"g g, G", "to the first and to the latest entry"},
-	{"/", "filter the list; search in the session"},
-	{"g f", "search all sessions"},
-	{"g s", "the list of sessions"},
-	{"1 2 3, o", "log, tree and window; o is the tree"},
-	{"c", "write a message: leave, and chat in this session"},
-	{"r", "read again"},
-	{"Ctrl-Z", "suspend"},
-	{"? q", "these keys; quit"},
+// helpRows returns the keys.
+func (m *model) helpRows() []string {
+	rows := []string{bold("Keys", m.o.Styles)}
+	rows = append(rows, prose.Definitions(helpKeys(), m.width)...)
+	return append(rows, prose.Wrap("  ● running · ⚠ unreadable places", m.width)...)
 }
 
+// drawHelp returns the visible keys.
 func (m *model) drawHelp() []string {
-	rows := []string{bold("Keys", m.o.Styles)}
-	rows = append(rows, prose.Definitions(helpKeys, m.width)...)
-	rows = append(rows, prose.Wrap("  ● running · ⚠ unreadable places. Any key closes this.", m.width)...)
-	return rows[:min(len(rows), m.height)]
+	rows := m.helpRows()
+	m.helpTop = max(min(m.helpTop, len(rows)-m.bodyHeight()), 0)
+	foot := "any key closes this"
+	if len(rows) > m.bodyHeight() {
+		foot = "j/k scroll · another key closes this"
+	}
+	rows = rows[m.helpTop:min(m.helpTop+m.bodyHeight(), len(rows))]
+	return append(rows, "", dim(prose.CutWidth(foot, m.width), m.o.Styles))
+}
+
+// pressHelp scrolls or closes the keys.
+func (m *model) pressHelp(key string) {
+	steps := map[string]int{"j": 1, "down": 1, "wheeldown": wheelRows, " ": m.bodyHeight(), "pgdn": m.bodyHeight(), "k": -1, "up": -1, "wheelup": -wheelRows, "b": -m.bodyHeight(), "pgup": -m.bodyHeight()}
+	n, scrolls := steps[key]
+	if m.help = scrolls && len(m.helpRows()) > m.bodyHeight(); m.help {
+		m.helpTop += n
+	}
 }
 
 // padTo cuts or fills a text without styles to a width.

@@ -19,7 +19,9 @@ type text struct {
 	bottom           bool
 	started, loading bool
 	run              int
-	tree             wire.Tree
+	// again is true if it was shown before; the visible part stays.
+	again bool
+	tree  wire.Tree
 }
 
 // wants returns a load if the text, or older nodes of the tree, are missing.
@@ -77,10 +79,11 @@ func (m *model) addTree(run int, tree wire.Tree, err error) {
 	tree.Damage = slices.Concat(tree.Damage, t.tree.Damage)
 	t.tree = tree
 	t.lines = prose.Tree(tree, false)
-	if first {
-		t.bottom = true
-	} else {
+	switch {
+	case !first:
 		t.top += len(t.lines) - before
+	case !t.again:
+		t.bottom = true
 	}
 }
 
@@ -102,6 +105,12 @@ func (t *text) press(key string, height int) {
 		return
 	}
 	t.bottom = false
+}
+
+// scroll moves the visible part.
+func (t *text) scroll(n, height int) {
+	t.bottom = false
+	t.top = max(min(t.top+n, len(t.lines)-height), 0)
 }
 
 // visible returns the visible rows.

@@ -28,11 +28,15 @@ func (p overviewCommands) browseCommand() *cobra.Command {
 		Long: `Browse sessions in full screen: the list on the left, the conversation of
 the selected session on the right. Screens below 60 columns show one of them.
 
-The keys are those of the web pages: j and k move, Enter opens a session and
-expands an entry, Esc returns to the list, / filters the list or searches in
-the session, g f searches all sessions, 1, 2 and 3 show the log, the tree and
-the window, c leaves and chats in the session, r reads again, ? lists the keys
-and q quits.
+The keys are those of the web pages: j and k move, Enter resumes the selected
+session in the chat, whose end returns here, l and Tab change to the
+conversation, where Enter expands an entry, Esc returns to the list, y copies,
+/ filters the list or searches in the session, g f searches all sessions, 1, 2
+and 3 show the log, the tree and the window, ? lists the keys and q quits.
+
+The list and the conversation show what other terminals and clients write, as
+they write it. --mouse, or the setting chat.mouse, lets the wheel scroll and
+clicks select; the terminal then selects text with Shift.
 
 Nothing is changed. Entries are read in pages, so that neither many sessions
 nor long ones take time. Unreadable places are shown where they are, with ⚠.
@@ -40,8 +44,11 @@ nor long ones take time. Unreadable places are shown where they are, with ⚠.
 ` + sessionHelp,
 		Example: "  firn browse\n  firn browse -\n  firn browse --cwd .", Args: args(0, 1, "at most one session"), ValidArgsFunction: p.completeSession(false),
 	}
+	var o browse.Options
+	var mouse bool
 	browsing := p.with(measuring, func(ctx context.Context, c *client.Client, args []string) (err error) {
-		result, err = p.browse(ctx, c, q, args)
+		o.Query = q
+		result, err = p.browse(ctx, c, &o, mouse, args)
 		return err
 	})
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
@@ -51,10 +58,15 @@ nor long ones take time. Unreadable places are shown where they are, with ⚠.
 				return err
 			}
 		}
-		if err := browsing(cmd, args); err != nil || result.Chat == "" {
-			return err
+		for {
+			if err := browsing(cmd, args); err != nil || result == (browse.Result{}) {
+				return err
+			}
+			if err := p.chatIn(cmd.Context(), result); err != nil {
+				return err
+			}
+			o.Open, o.Title, o.InList, args = result.Chat, "", true, nil
 		}
-		return p.chatIn(cmd.Context(), result.Chat)
 	}
 	flags := cmd.Flags()
 	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
@@ -63,19 +75,23 @@ nor long ones take time. Unreadable places are shown where they are, with ⚠.
 	flags.StringVar(&q.Directory, "cwd", "", "only sessions started in this `directory`, or with messages sent from it")
 	flags.BoolVar(&q.Archived, "archived", false, "archived sessions")
 	flags.BoolVar(&q.Hidden, "hidden", false, "hidden sessions")
+	flags.BoolVar(&mouse, "mouse", false, "the wheel scrolls, and clicks select; default: the setting chat.mouse")
 	return cmd
 }
 
 // browse shows sessions on the whole screen until the user leaves.
-func (p overviewCommands) browse(ctx context.Context, c *client.Client, q client.Query, args []string) (result browse.Result, err error) {
+func (p overviewCommands) browse(ctx context.Context, c *client.Client, o *browse.Options, mouse bool, args []string) (result browse.Result, err error) {
 	in, ok1 := p.stdin.(*os.File)
 	out, ok2 := p.stdout.(*os.File)
 	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(out) || p.env("TERM") == "dumb" || p.json {
 		return result, &hinted{failure.Of(firn.ErrUnsupported, "firn browse needs a terminal"), "firn ls lists sessions, firn cat SESSION prints one"}
 	}
-	o := browse.Options{Source: c, Query: q, Styles: p.env("TERM") != "dumb", Now: p.now, Window: func(w wire.Window) []string {
-		return strings.Split(strings.TrimSuffix(windowItems(w), "\n"), "\n")
-	}}
+	o.Source, o.Styles, o.Now = c, true, p.now
+	o.Window = func(w wire.Window) []string { return strings.Split(strings.TrimSuffix(windowItems(w), "\n"), "\n") }
+	settings, err := p.settings()
+	if err != nil {
+		return result, err
+	}
 	if len(args) > 0 {
 		s, err := p.session(ctx, c, args[0])
 		if err != nil {
@@ -86,18 +102,21 @@ func (p overviewCommands) browse(ctx context.Context, c *client.Client, q client
 	dev, release := line.Files(in, out)
 	dev.Out = p.palette().Tint(dev.Out)
 	defer release()
-	screen, err := line.OpenScreen(dev)
+	screen, err := line.OpenScreen(dev, mouse || settings.Chat.Mouse)
 	if err != nil {
 		return result, err
 	}
 	defer func() { err = errors.Join(err, screen.Close()) }()
 	o.Screen = screen
-	return browse.Run(ctx, o)
+	return browse.Run(ctx, *o)
 }
 
-// chatIn runs firn chat in a session, with the global flags of this command.
-func (p overviewCommands) chatIn(ctx context.Context, id firn.ID) error {
-	arguments := []string{"chat", "--resume=" + string(id)}
+// chatIn runs firn chat in a session or a new one, with the global flags of this command.
+func (p overviewCommands) chatIn(ctx context.Context, where browse.Result) error {
+	arguments := []string{"chat", "--resume=" + string(where.Chat)}
+	if where.New {
+		arguments[1] = "--new"
+	}
 	for name, value := range map[string]string{"--home": p.home, "--gateway": p.address, "--store": p.store} {
 		if value != "" {
 			arguments = append(arguments, name, value)

@@ -2,14 +2,15 @@ package line
 
 import (
 	"os"
+	"sync"
 
 	"golang.org/x/term"
 )
 
 // Files makes a device from the two files of a terminal. The returned function releases its
-// system resources.
+// system resources and ends its reads, so that the next device of the terminal gets all keys.
 func Files(in, out *os.File) (dev Device, release func()) {
-	resized, release := watchSize()
+	resized, unwatch := watchSize()
 	dev = Device{
 		In: in, Out: out, Resized: resized, Suspend: suspender(),
 		Raw: func() (func() error, error) {
@@ -27,10 +28,15 @@ func Files(in, out *os.File) (dev Device, release func()) {
 			return width, height
 		},
 	}
-	if p := newPausable(in); p != nil { // its pipe is open as long as the read, which only ends with the process
-		dev.In, dev.Pause = p, p.pause
+	p := newPausable(in)
+	if p == nil {
+		return dev, unwatch
 	}
-	return dev, release
+	dev.In, dev.Pause = p, p.pause
+	return dev, sync.OnceFunc(func() {
+		p.end()
+		unwatch()
+	})
 }
 
 // IsTerminal reports whether a file is a terminal.

@@ -16,6 +16,10 @@ const (
 	altScreenOn  = "\x1b[?1049h"
 	altScreenOff = "\x1b[?1049l"
 	clearToEnd   = "\x1b[K"
+
+	// The mouse reports buttons and the wheel, with positions of any size (SGR).
+	mouseOn  = "\x1b[?1000h\x1b[?1006h"
+	mouseOff = "\x1b[?1006l\x1b[?1000l"
 )
 
 // Columns returns the number of columns of a terminal, or 0 if the file is not one.
@@ -67,6 +71,7 @@ func (f *frame) draw(rows []string, width, height, y, x int) string {
 // returns when it is closed. It is safe for concurrent use.
 type Screen struct {
 	dev    Device
+	mouse  bool
 	inputs chan Input
 	keys   chan []byte
 	gone   chan struct{}
@@ -81,23 +86,26 @@ type Screen struct {
 }
 
 // Input is a key, or a change of the size if Key is empty. Keys are named like "j", "up",
-// "enter", "esc", "pgdn" or "ctrl-c"; pasted text is one key whose Paste is true.
+// "enter", "esc", "pgdn" or "ctrl-c"; pasted text is one key whose Paste is true. The mouse
+// has the keys "click", "wheelup" and "wheeldown", at column X and row Y, counted from 0.
 type Input struct {
 	Key   string
 	Paste bool
+	X, Y  int
 	// End is true if there is no more input.
 	End bool
 }
 
-// OpenScreen takes over a terminal.
-func OpenScreen(dev Device) (*Screen, error) {
+// OpenScreen takes over a terminal. With mouse, clicks and the wheel are inputs; the terminal
+// then selects text only with Shift.
+func OpenScreen(dev Device, mouse bool) (*Screen, error) {
 	restore, err := dev.Raw()
 	if err != nil {
 		return nil, fmt.Errorf("take the terminal over: %w", err)
 	}
-	s := &Screen{dev: dev, inputs: make(chan Input), keys: make(chan []byte), gone: make(chan struct{}), restore: restore}
-	s.write(altScreenOn + pasteOn)
-	go s.read() // a read from a terminal cannot be canceled: it ends with the next key, or with the process
+	s := &Screen{dev: dev, mouse: mouse, inputs: make(chan Input), keys: make(chan []byte), gone: make(chan struct{}), restore: restore}
+	s.write(s.modesOn())
+	go s.read() // it ends with the input, or when the device is released
 	s.run.Go(s.loop)
 	return s, nil
 }
@@ -137,14 +145,14 @@ func (s *Screen) Suspend() error {
 	if s.dev.Suspend == nil || s.closed {
 		return nil
 	}
-	s.write(showCursor + pasteOff + altScreenOff)
+	s.write(s.modesOff())
 	err := s.restore()
 	s.dev.Suspend()
 	restore, rawErr := s.dev.Raw()
 	if rawErr == nil {
 		s.restore = restore
 	}
-	s.write(altScreenOn + pasteOn)
+	s.write(s.modesOn())
 	s.frame = frame{}
 	return errors.Join(err, rawErr)
 }
@@ -158,11 +166,35 @@ func (s *Screen) Close() error {
 	}
 	s.closed = true
 	close(s.gone)
-	s.write(showCursor + pasteOff + altScreenOff)
+	s.write(s.modesOff())
 	err := errors.Join(s.err, s.restore())
 	s.mu.Unlock()
 	s.run.Wait()
 	return err
+}
+
+// Copy puts a text on the clipboard of the terminal, as [Terminal.Copy] does.
+func (s *Screen) Copy(text string) {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	if !s.closed {
+		s.write(copySequence(text))
+	}
+}
+
+// modesOn and modesOff return the sequences that take the screen over and give it back.
+func (s *Screen) modesOn() string {
+	if s.mouse {
+		return altScreenOn + pasteOn + mouseOn
+	}
+	return altScreenOn + pasteOn
+}
+
+func (s *Screen) modesOff() string {
+	if s.mouse {
+		return mouseOff + showCursor + pasteOff + altScreenOff
+	}
+	return showCursor + pasteOff + altScreenOff
 }
 
 func (s *Screen) write(text string) {
@@ -238,6 +270,10 @@ func inputsOf(keys []key) []Input {
 			}
 		case keyPaste:
 			inputs = append(inputs, Input{Key: k.text, Paste: true})
+		case keyMouse:
+			if in, ok := mouseInput(k.text); ok {
+				inputs = append(inputs, in)
+			}
 		default:
 			if name := k.inputName(); name != "" {
 				inputs = append(inputs, Input{Key: name})
@@ -245,6 +281,18 @@ func inputsOf(keys []key) []Input {
 		}
 	}
 	return inputs
+}
+
+// mouseButtons are the names of the buttons that are reported; the wheel is one of them.
+var mouseButtons = map[int]string{0: "click", 64: "wheelup", 65: "wheeldown"}
+
+// mouseInput decodes "button;x;yM". Releases end with "m" and are ignored, as are other
+// buttons and clicks with modifiers.
+func mouseInput(text string) (Input, bool) {
+	params, pressed := strings.CutSuffix(text, "M")
+	n := numbers(params)
+	name, ok := mouseButtons[n[0]]
+	return Input{Key: name, X: n[1] - 1, Y: n[2] - 1}, pressed && ok && n[1] > 0 && n[2] > 0
 }
 
 // inputNames are the names of keys in an Input.

@@ -43,6 +43,7 @@ const (
 	keyLast          // Alt->
 	keyControl       // text is the letter, as in "A"
 	keyReply         // an answer of the terminal; text is the sequence
+	keyMouse         // text is the sequence after "<"
 	keyUnknown
 )
 
@@ -238,6 +239,9 @@ func sequence(b []byte) (key, int) {
 	}
 	if b[2] == '?' { // only answers have it
 		return key{name: keyReply, text: string(b[2 : n+1])}, n + 1
+	}
+	if b[2] == '<' { // the mouse, if it was switched on
+		return key{name: keyMouse, text: string(b[3 : n+1])}, n + 1
 	}
 	params := numbers(string(b[2:n]))
 	switch {

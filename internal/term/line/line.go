@@ -227,8 +227,13 @@ func (t *Terminal) Copy(text string) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if !t.closed {
-		t.painter.write("\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\x1b\\")
+		t.painter.write(copySequence(text))
 	}
+}
+
+// copySequence returns the sequence OSC 52 that puts a text on the clipboard.
+func copySequence(text string) string {
+	return "\x1b]52;c;" + base64.StdEncoding.EncodeToString([]byte(text)) + "\x1b\\"
 }
 
 // Echo prints input as it was typed.

@@ -3,6 +3,7 @@
 package line
 
 import (
+	"io"
 	"os"
 	"sync"
 
@@ -16,6 +17,8 @@ type pausable struct {
 	wake, stop *os.File // the two ends of a pipe
 	// mu is held while waiting and reading, and while paused.
 	mu sync.Mutex
+	// ended is true if there is nothing more to read.
+	ended bool
 }
 
 // newPausable returns a reader of in; nil if it cannot be paused.
@@ -32,10 +35,14 @@ func newPausable(in *os.File) *pausable {
 	return p
 }
 
-// Read reads input. While paused, it waits.
+// Read reads input. While paused, it waits; after end, it returns io.EOF.
 func (p *pausable) Read(b []byte) (int, error) {
 	for {
 		p.mu.Lock()
+		if p.ended {
+			p.mu.Unlock()
+			return 0, io.EOF
+		}
 		ready, err := p.wait()
 		if ready || err != nil {
 			n, err := p.in.Read(b)
@@ -70,6 +77,15 @@ func (p *pausable) pause() (resume func()) {
 	var b [1]byte
 	_, _ = p.wake.Read(b[:]) // it has the byte written above
 	return p.mu.Unlock
+}
+
+// end ends a pending read and all later ones, and releases the pipe. It may be called once,
+// and not while paused.
+func (p *pausable) end() {
+	resume := p.pause()
+	p.ended = true
+	p.close()
+	resume()
 }
 
 // close releases the pipe.

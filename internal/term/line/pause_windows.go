@@ -7,4 +7,6 @@ type pausable struct{ *os.File }
 
 func newPausable(*os.File) *pausable { return nil }
 
+func (p *pausable) end() {}
+
 func (p *pausable) pause() (resume func()) { return func() {} }
