@@ -24,7 +24,7 @@ type Entry struct {
 	Extra Fields
 }
 
-// NewEntry returns an entry with an ID and the current time that is appended after the
+// NewEntry returns an entry with a new ID and the current time, to be appended after the
 // head. If other processes write to the session, its ID and time may be smaller than those
 // of its parent. The store assigns ordered values to entries that have none.
 func NewEntry(body Body) Entry {
@@ -46,8 +46,8 @@ func AssistantText(text string) Entry {
 	return Entry{Body: &Message{Role: RoleAssistant, Parts: []Part{Text{Text: text}}, StopReason: StopEnd}}
 }
 
-// Hide returns an entry that hides target: a message, a compaction (which undoes it) or
-// another tombstone (which restores its target). Like [UserText], it leaves the ID and the
+// Hide returns an entry that hides target: a message, a compaction (which undoes the
+// compaction) or another tombstone (which restores its target). Like [UserText], it leaves the ID and the
 // time to the store.
 func Hide(target EntryID) Entry {
 	return Entry{Body: &Tombstone{Target: target}}
@@ -97,7 +97,7 @@ func (f Fields) Get(name string) json.RawMessage {
 	return nil
 }
 
-// Body is the content of an entry. The set is closed: the types of this file, [*Message],
+// Body is the content of an entry. The set is closed: the types in this file, [*Message],
 // and [*Opaque] for everything else.
 type Body interface {
 	// Kind returns the entry's type as encoded in the native dialect.
@@ -148,7 +148,7 @@ type Compaction struct {
 	Summary      string
 	FirstKept    EntryID
 	TokensBefore int64
-	// Details is arbitrary JSON of the compactor. The native dialect interprets its member
+	// Details is arbitrary JSON from the compactor. The native dialect interprets its member
 	// "state" (see [State]).
 	Details  json.RawMessage
 	FromHook bool

@@ -24,7 +24,7 @@ import (
 // quick retries at once.
 var quick = provider.Backoff{Base: time.Nanosecond, Max: time.Hour}
 
-// bench is an agent on a script, and its session.
+// workbench is an agent with a scripted model, and its session.
 type workbench struct {
 	*agent.Agent
 	t     *testing.T

@@ -54,7 +54,7 @@ type Delegated interface {
 // sendArgs are the arguments of sessions_send.
 type sendArgs struct {
 	Session string `json:"session" desc:"the id of the session"`
-	Message string `json:"message" desc:"what to say there"`
+	Message string `json:"message" desc:"the message to send"`
 	Timeout *int   `json:"timeout_seconds,omitempty" desc:"how long to wait for the answer (default 120); 0 does not wait"`
 }
 
@@ -79,8 +79,8 @@ func deadlockError(id firn.ID) error {
 
 // spawnArgs are the arguments of sessions_spawn.
 type spawnArgs struct {
-	Task    string `json:"task" desc:"what to do, with all that must be known for it"`
-	Agent   string `json:"agent,omitempty" desc:"who does it, of those named in <agents>; empty means yourself"`
+	Task    string `json:"task" desc:"what to do, including all necessary context"`
+	Agent   string `json:"agent,omitempty" desc:"the agent that runs the task, one of those in <agents>; empty means yourself"`
 	Label   string `json:"label,omitempty" desc:"a short name for the new conversation"`
 	Model   string `json:"model,omitempty" desc:"provider/model to use instead of the usual one"`
 	Timeout *int   `json:"timeout_seconds,omitempty" desc:"how long to wait for the result (default 120); 0 does not wait"`
@@ -172,31 +172,31 @@ func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, tim
 	if timeout != nil {
 		wait = time.Duration(min(max(*timeout, 0), 3600)) * time.Second
 	}
-	reported, err := s.delegator().Send(ctx, id, message, wait > 0)
+	sent, err := s.delegator().Send(ctx, id, message, wait > 0)
 	if err != nil {
 		return tool.Result{}, err
 	}
 	if wait == 0 {
-		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, pendingText(reported.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, pendingText(sent.Detach()))), nil
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
 	select {
-	case <-reported.Done():
-		text, err := reported.Answer()
+	case <-sent.Done():
+		text, err := sent.Answer()
 		if err != nil {
 			return tool.Result{}, fmt.Errorf("session %s: %w", id, err)
 		}
 		return tool.TextResult(fmt.Sprintf("session %s answered:\n%s", id, text)), nil
 	case <-timer.C:
-		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, pendingText(reported.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, pendingText(sent.Detach()))), nil
 	case <-ctx.Done():
-		reported.Stop(context.Cause(ctx))
+		sent.Stop(context.Cause(ctx))
 		return tool.Result{}, context.Cause(ctx)
 	}
 }
 
-// pendingText describes where the answer will appear if it was not awaited.
+// pendingText states where an answer will appear that the caller no longer waits for.
 func pendingText(delivered bool) string {
 	if delivered {
 		return "; its answer will arrive here as a message"

@@ -26,7 +26,7 @@ var errDisk = fmt.Errorf("the disk is full: %w", firn.ErrNotSaved)
 // failing is a store whose nth operation of one kind fails.
 type failing struct {
 	*memstore.Store
-	// op is the kind, at the number of the one that fails; zero means none.
+	// op is the kind of operation, and at the number of the one that fails; zero means none.
 	op string
 	at int
 	// forever makes all following operations fail too; written performs the operation but
@@ -34,7 +34,7 @@ type failing struct {
 	forever, written bool
 
 	mu sync.Mutex
-	// done are the operations of that kind so far.
+	// done lists the operations of that kind so far.
 	done []string
 }
 
@@ -57,14 +57,14 @@ func (f *failing) heal() {
 	f.at = 0
 }
 
-// breaks makes every append fail from now on.
-func (f *failing) breaks() {
+// failAppends makes every append fail from now on.
+func (f *failing) failAppends() {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.op, f.at, f.forever, f.done = "Append", 1, true, nil
 }
 
-// hit is the operation that failed; empty if it did not get so far.
+// hit returns the nth operation, or "" if the turn had fewer.
 func (f *failing) hit(n int) string {
 	if n > len(f.done) {
 		return ""
@@ -105,7 +105,7 @@ func (f *failing) read(op string, records iter.Seq2[firn.Record, error]) iter.Se
 	return func(yield func(firn.Record, error) bool) { yield(firn.Record{}, errDisk) }
 }
 
-// contents names what entries are.
+// contents lists the roles and types of entries.
 func contents(entries []firn.Entry) string {
 	var names []string
 	for _, e := range entries {
@@ -121,8 +121,8 @@ func contents(entries []firn.Entry) string {
 	return strings.Join(names, ",")
 }
 
-// busy makes an agent whose next turn does all there is to do: it takes notes,
-// compacts, calls tools and speaks so slowly that drafts are kept.
+// busy returns an agent whose next turn does everything that a turn can do: it saves notes,
+// compacts, calls tools, and streams so slowly that drafts are saved.
 func busy(t *testing.T) (*workbench, *failing) {
 	slowly := func(s scripted.Step) scripted.Step { s.Delay = 300 * time.Millisecond; return s }
 	b := playOn(t, small(4000, func(req provider.Request) scripted.Step {
@@ -150,8 +150,8 @@ func busy(t *testing.T) (*workbench, *failing) {
 // store works again the same message is answered, stored once, and the session continues.
 func TestFailingStore(t *testing.T) {
 	for _, op := range []string{"Append", "AppendDeferred", "Read", "ReadBack"} {
-		for _, way := range []string{"once", "for ever", "though written"} {
-			if way == "though written" && strings.HasPrefix(op, "Read") {
+		for _, way := range []string{"once", "always", "after writing"} {
+			if way == "after writing" && strings.HasPrefix(op, "Read") {
 				continue
 			}
 			t.Run(op+" "+way, func(t *testing.T) {
@@ -160,7 +160,7 @@ func TestFailingStore(t *testing.T) {
 					n++
 				}
 				if n < 3 {
-					t.Errorf("there were %d of them", n-1)
+					t.Errorf("a turn has only %d operations of the kind %s", n-1, op)
 				}
 			})
 		}
@@ -172,28 +172,28 @@ func TestFailingStore(t *testing.T) {
 func failAt(t *testing.T, op, way string, n int) (there bool) {
 	synctest.Test(t, func(t *testing.T) {
 		b, f := busy(t)
-		f.op, f.at, f.forever, f.written = op, n, way == "for ever", way == "though written"
+		f.op, f.at, f.forever, f.written = op, n, way == "always", way == "after writing"
 		in := agent.TextInput("go")
 		in.ID = "user-1"
 		events, err := b.run(t.Context(), in)
 		f.heal()
 		what, last := f.hit(n), n == len(f.done)
 		there = what != ""
-		// Counting is last, and counts can be computed again.
+		// The counters are written last, and can be computed again.
 		counting := what == "firn.counters" || op == "ReadBack" && last
 		if there && !counting && !reported(events, err) {
 			t.Errorf("%s %d, %s: the error is %v", op, n, what, err)
 		}
 		onceEach(t, b, events)
 		if _, err := b.run(t.Context(), in); err != nil && !errors.Is(err, firn.ErrConflict) {
-			t.Errorf("%s %d, %s: repeated, it fails: %v", op, n, what, err)
+			t.Errorf("%s %d, %s: sending the message again failed: %v", op, n, what, err)
 		}
 		b.runText("and now?")
 		if c := strings.Count(b.log(), "user: go"); c != 1 {
-			t.Errorf("%s %d, %s: the message is there %d times:\n%s", op, n, what, c, b.log())
+			t.Errorf("%s %d, %s: the message is stored %d times:\n%s", op, n, what, c, b.log())
 		}
 		if !strings.Contains(b.log(), "All done here") {
-			t.Errorf("%s %d, %s: it is not answered:\n%s", op, n, what, b.log())
+			t.Errorf("%s %d, %s: the message is not answered:\n%s", op, n, what, b.log())
 		}
 		b.accepted()
 	})
@@ -209,7 +209,7 @@ func reported(events []agent.Event, err error) bool {
 	})
 }
 
-// onceEach sees that all that was acknowledged is in the log, once.
+// onceEach checks that every acknowledged entry is in the log exactly once.
 func onceEach(t *testing.T, b *workbench, events []agent.Event) {
 	t.Helper()
 	times := map[firn.EntryID]int{}
@@ -227,7 +227,7 @@ func onceEach(t *testing.T, b *workbench, events []agent.Event) {
 			continue
 		}
 		if times[id] != 1 {
-			t.Errorf("%T %s is there %d times", e, id, times[id])
+			t.Errorf("%T %s is stored %d times", e, id, times[id])
 		}
 	}
 }
@@ -244,9 +244,9 @@ func TestNotSavedWhileStopping(t *testing.T) {
 		stop := errors.New("stop")
 		for n := range lastResult(whole) {
 			b, f := busy(t)
-			events, err := stopAt(b, n, stop, f.breaks)
+			events, err := stopAt(b, n, stop, f.failAppends)
 			if !errors.Is(err, stop) || !errors.Is(err, firn.ErrNotSaved) {
-				t.Errorf("stopped at %d, %T, the error is %v", n, whole[n], err)
+				t.Errorf("stopped at event %d, %T: the error is %v", n, whole[n], err)
 			}
 			f.heal()
 			onceEach(t, b, events)
@@ -273,8 +273,8 @@ func stopAt(b *workbench, n int, why error, first func()) (events []agent.Event,
 	return events, err
 }
 
-// lastResult is the place of the last event before the model is asked for the
-// last time: a turn that is stopped by then has no answer.
+// lastResult returns the index of the last tool result. A turn that is stopped before the
+// model is called again has no answer.
 func lastResult(events []agent.Event) int {
 	for i, e := range slices.Backward(events) {
 		if _, ok := e.(agent.ToolDone); ok {

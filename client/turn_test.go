@@ -275,7 +275,7 @@ func readTurn(t *testing.T, r *http.Request) wire.Turn {
 	return turn
 }
 
-// answer answers with JSON.
+// responseWriter writes a JSON response.
 func responseWriter(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
 	w.Write(must(v))

@@ -18,7 +18,7 @@ type editor struct {
 	quit func()
 
 	mu sync.Mutex
-	// heard are the updates in short form; more wakes a waiting reader.
+	// received holds the updates in short form; more wakes a waiting reader.
 	received []string
 	more     chan struct{}
 	// choose answers a permission request; nil means that it fails.

@@ -216,7 +216,7 @@ func (c *running) wait() int {
 	return c.cmd.ProcessState.ExitCode()
 }
 
-// look opens a home to look at it.
+// openStore opens the store of a home read-only.
 func openStore(t *testing.T, home string) *filestore.Store {
 	t.Helper()
 	st, err := filestore.Open(home, filestore.Options{ReadOnly: true})

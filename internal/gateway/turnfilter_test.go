@@ -10,7 +10,7 @@ import (
 	"firn.dev/wire"
 )
 
-// heard records the events of a turn.
+// received records the events of a turn.
 type received struct {
 	names []string
 	text  string

@@ -8,11 +8,11 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// wanted is a call to be made.
+// wanted is a tool call to make.
 type wanted struct {
 	tool string
 	args args
-	// edit is the only element of the argument edits, if not nil.
+	// edit, if not nil, is the only element of the additional argument "edits".
 	edit args
 }
 

@@ -15,17 +15,17 @@ import (
 
 func TestChatContract(t *testing.T) {
 	providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
-		return NewChat(Options{URL: play.Serve(t, spellChat), Key: providertest.Key, Name: "test", Spec: providertest.Spec()})
+		return NewChat(Options{URL: play.Serve(t, chatBody), Key: providertest.Key, Name: "test", Spec: providertest.Spec()})
 	})
 }
 
 func TestResponsesContract(t *testing.T) {
 	providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
-		return NewResponses(Options{URL: play.Serve(t, spellResponses), Key: providertest.Key, Name: "test", Spec: providertest.Spec()})
+		return NewResponses(Options{URL: play.Serve(t, responsesBody), Key: providertest.Key, Name: "test", Spec: providertest.Spec()})
 	}, providertest.NoCacheWrites)
 }
 
-// script encodes a stream.
+// script is the body of an event stream.
 type script struct{ bytes.Buffer }
 
 // event adds an event; an empty name is omitted.
@@ -41,8 +41,8 @@ func quote(s string) string {
 	return string(quoted)
 }
 
-// spellChat returns the complete body of a good answer of the Chat Completions API.
-func spellChat(a providertest.Answer) []byte {
+// chatBody returns the body of a complete response of the Chat Completions API.
+func chatBody(a providertest.Answer) []byte {
 	var s script
 	delta := func(format string, args ...any) {
 		s.event("", `{"id":"chatcmpl-1","object":"chat.completion.chunk","choices":[{"index":0,"delta":%s,"finish_reason":null}],"usage":null}`, fmt.Sprintf(format, args...))
@@ -70,8 +70,8 @@ func spellChat(a providertest.Answer) []byte {
 	return s.Bytes()
 }
 
-// spellResponses returns the complete body of a good answer of the Responses API.
-func spellResponses(a providertest.Answer) []byte {
+// responsesBody returns the body of a complete response of the Responses API.
+func responsesBody(a providertest.Answer) []byte {
 	var s script
 	var output []string
 	event := func(kind, format string, args ...any) {

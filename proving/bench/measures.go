@@ -358,7 +358,7 @@ func resumeWhole(b *bench) (figure, error) {
 
 const fewSessions = 500
 
-// smallHome returns a home with some sessions.
+// few returns a home with fewSessions sessions.
 func (b *bench) few() (string, error) {
 	home, fresh := b.home("few")
 	if !fresh {

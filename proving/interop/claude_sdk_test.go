@@ -68,8 +68,8 @@ func (r sdkReply) messages() []wireMessage {
 	return messages
 }
 
-// sdkReads are the lines that the SDK reads from some shapes, where they differ from those
-// that Claude Code sends: the SDK omits meta messages, and includes failed answers.
+// sdkReads holds, by shape, the lines that the SDK reads if they differ from those that
+// Claude Code sends: the SDK omits meta messages, and includes failed answers.
 var sdkReads = map[string][]string{
 	"one line of every kind": {
 		"user: What is in a.txt?",
@@ -114,20 +114,20 @@ func TestClaudeSDK(t *testing.T) {
 			want := slices.DeleteFunc(append(sdkReads[name], saidIn(t, s, claudeWords, sdkReads[name])...), func(line string) bool { return line == "user: " })
 			info, got := c.sdkRead(t, d, h.Resume[2])
 			if diff := cmp.Diff(want, got); diff != "" {
-				t.Errorf("the SDK reads something else (-firn +SDK):\n%s", diff)
+				t.Errorf("the SDK reads different messages (-firn +SDK):\n%s", diff)
 			}
 			if info != nil {
 				s.mustBeListed(t, *info, c.cwd)
 				listed[info.ID] = *info
 			} else if len(want) > 0 {
-				t.Errorf("the SDK knows nothing of %s", s.id)
+				t.Errorf("the SDK does not know the session %s", s.id)
 			}
 		})
 	}
 	c.mustList(t, d, listed)
 }
 
-// saidIn returns the lines of the session after replacing words; nil if known is not nil.
+// saidIn returns the lines of the session after replacing words, or nil if known is not nil.
 func saidIn(t *testing.T, s *session, words *strings.Replacer, known []string) []string {
 	t.Helper()
 	if known != nil {
@@ -159,7 +159,7 @@ func (s *session) mustBeListed(t *testing.T, got sdkSession, cwd string) {
 	prompt = strings.TrimRight(strings.ReplaceAll(prompt, "\n", " "), " \ufeff") // as displayed, in one line
 	want := sdkSession{ID: string(s.id), CustomTitle: title, Summary: first.Or(title, prompt), FirstPrompt: prompt, CWD: cwd}
 	if diff := cmp.Diff(want, got); diff != "" {
-		t.Errorf("the SDK knows something else (-firn +SDK):\n%s", diff)
+		t.Errorf("the SDK lists the session differently (-firn +SDK):\n%s", diff)
 	}
 }
 
@@ -171,7 +171,7 @@ func (c *claude) mustList(t *testing.T, d *driver, read map[string]sdkSession) {
 		listed[s.ID] = s
 	}
 	if diff := cmp.Diff(read, listed); diff != "" || len(read) == 0 {
-		t.Errorf("the SDK lists something else (-read +listed):\n%s", diff)
+		t.Errorf("the SDK lists other sessions (-read +listed):\n%s", diff)
 	}
 }
 
@@ -190,7 +190,7 @@ func TestClaudeSDKReadsOthers(t *testing.T) {
 	for _, pattern := range []string{"../../testdata/corpus/pi/*.jsonl", "../../internal/formats/dialect/codex/testdata/*.jsonl", "../../internal/formats/dialect/crabtalk/testdata/*.jsonl", "../../internal/formats/dialect/claw0/testdata/*.jsonl"} {
 		found, err := filepath.Glob(pattern)
 		if err != nil || len(found) == 0 {
-			t.Fatalf("there are no transcripts %s (%v)", pattern, err)
+			t.Fatalf("no transcripts match %s (%v)", pattern, err)
 		}
 		files = append(files, found...)
 	}
@@ -217,7 +217,7 @@ func TestClaudeSDKReadsOthers(t *testing.T) {
 			}
 			got := sdkAsk(t, d, map[string]string{"read": id})
 			if diff := cmp.Diff(want, withoutThinking(flatMessages(t, got.messages()))); diff != "" {
-				t.Errorf("the SDK reads something else (-firn +SDK):\n%s", diff)
+				t.Errorf("the SDK reads different messages (-firn +SDK):\n%s", diff)
 			}
 		})
 	}

@@ -18,8 +18,8 @@ import (
 type damage struct {
 	name  string
 	parts map[string][]byte
-	// want are the intact lines that must be read; told is set if the damage must be
-	// reported.
+	// want holds the intact lines that must be read; mustReport is set if the damage must
+	// be reported.
 	want       [][]byte
 	mustReport bool
 }

@@ -12,7 +12,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Files of a table, beside the transcripts.
+// Files of a table, next to the transcripts.
 const (
 	tableName     = "sessions.json"
 	tableLockName = ".sessions.lock"
@@ -69,8 +69,8 @@ type tableOptions struct {
 	Rebuild func() (map[string]firn.ID, error)
 	// Debounce is the maximum delay before a touch is written; one second if zero.
 	Debounce time.Duration
-	// EditGrace is how long a damaged file must be unmodified before it is considered
-	// damaged instead of half saved by an editor; 200 ms if zero, no delay if negative.
+	// EditGrace is how long an unreadable file must be unmodified before it is treated as
+	// damaged rather than as half saved by an editor; 200 ms if zero, no delay if negative.
 	EditGrace time.Duration
 	// Rotate is the size in bytes beyond which the table is backed up before a change; zero
 	// means never.

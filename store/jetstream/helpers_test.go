@@ -26,7 +26,7 @@ func connect(t testing.TB, o jetstream.Options) js.JetStream {
 	return api
 }
 
-// loseIndex deletes the bucket of the index.
+// loseIndex deletes the bucket that holds the index.
 func loseIndex(t testing.TB, o jetstream.Options) {
 	t.Helper()
 	if err := connect(t, o).DeleteKeyValue(t.Context(), o.Space+"_IDX"); err != nil {
@@ -34,8 +34,7 @@ func loseIndex(t testing.TB, o jetstream.Options) {
 	}
 }
 
-// occurrences counts the messages of a store that have the text somewhere, also
-// compressed.
+// occurrences counts the messages of a store that contain the text, compressed or not.
 func occurrences(t testing.TB, o jetstream.Options, text string) int {
 	t.Helper()
 	expand, err := zstd.NewReader(nil)

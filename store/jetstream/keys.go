@@ -43,14 +43,14 @@ func (st *directory) holder(ctx context.Context, key string, value []byte) (firn
 	}
 	var b binding
 	if err := json.Unmarshal(value, &b); err != nil || b.Key != key {
-		return "", fmt.Errorf("%w: it has no session", firn.ErrCorrupt)
+		return "", fmt.Errorf("%w: the stored binding is unreadable", firn.ErrCorrupt)
 	}
 	t, err := st.opened.fetchTail(ctx, b.Session, st.opened.lastSeen(b.Session))
 	switch {
 	case err != nil:
 		return "", err
 	case t.seq == 0: // a removed or purged session still has a message
-		return "", &Damage{b.Session, store.Start, st.opened.servers(ctx, b.Session), fmt.Sprintf("the key %s points at it, and no server has a message of it", key)}
+		return "", &Damage{b.Session, store.Start, st.opened.servers(ctx, b.Session), fmt.Sprintf("the key %s points to it, but no server has any message of it", key)}
 	case t.gone():
 		return "", fmt.Errorf("session %s: %w", b.Session, firn.ErrNotFound)
 	}
@@ -108,7 +108,8 @@ func (st *Store) Unbind(ctx context.Context, key string) error {
 	}
 }
 
-// bind binds a key to a session unless holder returns one that keeps it.
+// bind binds a key to the session id and returns id. If holder returns a session, the key
+// stays bound to that one, and bind returns it.
 func (st *directory) bind(ctx context.Context, key string, id firn.ID, holder func(value []byte) (firn.ID, error)) (firn.ID, error) {
 	if err := st.beginOperation(ctx); err != nil {
 		return "", err

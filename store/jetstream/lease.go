@@ -49,7 +49,7 @@ const (
 	// opPurge is the operation of a permanently removed value: when its message expires,
 	// the server does not add a marker.
 	opPurge = "PURGE"
-	// rememberedFor is how long the end of a lease is recorded.
+	// rememberedFor is how long the record of how a lease ended is kept.
 	rememberedFor = 24 * time.Hour
 )
 
@@ -67,7 +67,7 @@ func (st *Store) Leases(ctx context.Context, owner string, ttl time.Duration) (*
 	replicas, err := st.replicas(ctx)
 	if err == nil {
 		err = st.engine.ensureBucket(ctx, jetstream.KeyValueConfig{
-			Bucket: l.bucket.name, Description: "who has which session at the moment", Storage: jetstream.FileStorage, Replicas: replicas, LimitMarkerTTL: rememberedFor,
+			Bucket: l.bucket.name, Description: "the owner of each session", Storage: jetstream.FileStorage, Replicas: replicas, LimitMarkerTTL: rememberedFor,
 		})
 	}
 	if err != nil {
@@ -106,7 +106,7 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, erro
 		if m != nil {
 			revision = m.seq
 		}
-		begun := time.Now()
+		start := time.Now()
 		revision, err = l.put(waitCtx, name, revision)
 		if errors.Is(err, errFenced) && waitCtx.Err() == nil {
 			continue
@@ -114,7 +114,7 @@ func (l *Leases) Acquire(ctx context.Context, name string) (*Lease, string, erro
 		if err != nil {
 			return nil, "", l.failed(ctx, name, err)
 		}
-		return l.hold(name, ending, revision, begun), "", nil
+		return l.hold(name, ending, revision, start), "", nil
 	}
 }
 
@@ -164,7 +164,7 @@ func readLease(m *message) (string, Ending) {
 	return v.Owner, EndExpired
 }
 
-// put stores that we own a lease. Every write must set its TTL again, or the lease would
+// put writes a lease with this owner. Every write must set its TTL again, or the lease would
 // never expire.
 func (l *Leases) put(ctx context.Context, name string, revision uint64) (uint64, error) {
 	value, err := json.Marshal(leaseValue{l.owner})
@@ -191,9 +191,9 @@ type Lease struct {
 	gone      bool
 }
 
-func (l *Leases) hold(name string, before Ending, revision uint64, begun time.Time) *Lease {
+func (l *Leases) hold(name string, before Ending, revision uint64, start time.Time) *Lease {
 	ctx, cancel := context.WithCancel(l.st.life)
-	x := &Lease{leases: l, name: name, Before: before, revision: revision, confirmed: begun, lost: make(chan struct{}), end: cancel, done: make(chan struct{})}
+	x := &Lease{leases: l, name: name, Before: before, revision: revision, confirmed: start, lost: make(chan struct{}), end: cancel, done: make(chan struct{})}
 	go x.keep(ctx)
 	return x
 }
@@ -215,19 +215,20 @@ func (x *Lease) keep(ctx context.Context) {
 	}
 }
 
-// Confirm renews the lease now. If it returns nil, no other owner had it up to then.
+// Confirm renews the lease now. If it returns nil, no other owner has held the lease since
+// it was acquired.
 func (x *Lease) Confirm(ctx context.Context) error {
 	x.mu.Lock()
 	defer x.mu.Unlock()
 	if x.gone {
 		return fmt.Errorf("the lease %s: %w: it is lost", x.name, firn.ErrConflict)
 	}
-	begun := time.Now()
+	start := time.Now()
 	waitCtx, cancel := context.WithDeadline(ctx, x.confirmed.Add(x.leases.ttl))
 	defer cancel()
 	revision, err := x.leases.put(waitCtx, x.name, x.revision)
 	if err == nil {
-		x.revision, x.confirmed = revision, begun
+		x.revision, x.confirmed = revision, start
 		return nil
 	}
 	if ctx.Err() != nil {
@@ -285,7 +286,7 @@ type LeaseChange struct {
 	Ending Ending
 }
 
-// Watch calls tell with the current state of all leases and then with each change, until
+// Watch calls report with the current state of all leases and then with each change, until
 // ctx ends. It may report a state twice.
 func (l *Leases) Watch(ctx context.Context, report func(LeaseChange)) {
 	l.st.watch(ctx, l.bucket, ">", true, func(name string, m *message) {

@@ -32,9 +32,9 @@ func (e *apiError) Error() string {
 	return fmt.Sprintf("the server says: %s (%d)", e.Description, e.ErrCode)
 }
 
-// passes reports whether the error is temporary: the server is not ready or is out of date.
-// The streams exist as long as the store does, so a "stream not found" comes from a server
-// that does not know of it yet, such as a new leader.
+// isTemporary reports whether the error is temporary: the server is not ready or is out of
+// date. The streams exist as long as the store does, so a "stream not found" comes from a
+// server that does not know the stream yet, such as a new leader.
 func (e *apiError) isTemporary() bool {
 	return e.Code == 503 || e.Code == 500 || e.ErrCode == codeNoStream
 }

@@ -19,8 +19,8 @@ import (
 	"firn.dev/store/jetstream"
 )
 
-// clusterDamage flips a byte in the files of one replica, and reads through that
-// server, through the others, and when it leads.
+// clusterDamage flips a byte in the files of one replica, then reads through that server,
+// through the others, and through that server as the leader.
 func clusterDamage(t *testing.T, c *cluster) {
 	o := c.options(t)
 	o.SealAfter = -1 // the damaged messages must not be replaced by a seal
@@ -42,7 +42,7 @@ func clusterDamage(t *testing.T, c *cluster) {
 	if victim == leader {
 		victim = c.nodes[1]
 	}
-	victim.stop() // a server that was killed looks at all its blocks when it starts
+	victim.stop() // a killed server would check all its blocks when it starts
 	flip(t, victim.Dir, o.Space+"_S00", "entry number 20 ")
 	victim.start(t)
 
@@ -57,13 +57,13 @@ func clusterDamage(t *testing.T, c *cluster) {
 	reader := c.open(t, through)
 	ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 	defer cancel()
-	for named := false; !named; { // until it has caught up, others answer in its place
+	for named := false; !named; { // other servers respond until it has caught up
 		same(t, reader, "s1", want) // the leader has the messages that the replica lost
 		mu.Lock()
 		named = strings.Contains(strings.Join(texts, "\n"), fmt.Sprintf("replica of server %q", victim.Name))
 		mu.Unlock()
 		if ctx.Err() != nil {
-			t.Fatalf("the server %s is not named: %q", victim.Name, texts)
+			t.Fatalf("no report names the server %s: %q", victim.Name, texts)
 		}
 	}
 	same(t, c.open(t, c.through(o, leader.Name)), "s1", want)
@@ -86,7 +86,7 @@ func clusterDamagedLeader(t *testing.T, c *cluster, o jetstream.Options, victim 
 	}
 	var d *jetstream.Damage
 	if !errors.As(failed, &d) || !errors.Is(failed, firn.ErrCorrupt) || !strings.Contains(d.Server, victim.Name) || d.At != 21 {
-		t.Errorf("reading what is damaged with nobody else there: %v", failed)
+		t.Errorf("reading from the damaged server alone: %v", failed)
 	}
 	for _, n := range c.nodes {
 		if n != victim {
@@ -115,6 +115,6 @@ func flip(t *testing.T, dir, stream, text string) {
 		return nil
 	})
 	if err != nil || flipped == 0 {
-		t.Fatalf("%q is in %d files, %v", text, flipped, err)
+		t.Fatalf("%q was found in %d files, error %v", text, flipped, err)
 	}
 }

@@ -110,7 +110,7 @@ func (v *Values) Watch(ctx context.Context, name string, changed func()) {
 	v.st.watch(ctx, v.bucket, name, false, func(string, *message) { changed() })
 }
 
-// watch calls tell for all values of a bucket and then for each change, until ctx ends or
+// watch calls report for all values of a bucket and then for each change, until ctx ends or
 // the store is closed. The messages have their content if whole is set. It may report a
 // value twice.
 func (st *connection) watch(ctx context.Context, b bucket, names string, whole bool, report func(name string, m *message)) {

@@ -10,12 +10,12 @@ import (
 
 func keyedTests() []test {
 	return []test{
-		{"remembers", keyedRemembers},
-		{"refuses", keyedRefuses},
+		{"finds bound sessions", keyedRemembers},
+		{"rejects invalid keys and sessions", keyedRefuses},
 		{"loads or creates", keyedLoadOrCreate},
-		{"is claimed once", keyedClaims},
-		{"loses what is removed", keyedRemoved},
-		{"is released", keyedReleased},
+		{"claims a key once", keyedClaims},
+		{"does not find removed sessions", keyedRemoved},
+		{"releases keys", keyedReleased},
 	}
 }
 
@@ -38,7 +38,7 @@ func (s *suite) wantKey(key string, want firn.ID) {
 	if want == "" {
 		s.wantErr("Lookup of "+key, err, firn.ErrNotFound)
 	} else if got != want || err != nil {
-		s.Errorf("key %s points at %q, %v; want %q", key, got, err, want)
+		s.Errorf("key %s points to %q, %v; want %q", key, got, err, want)
 	}
 }
 
@@ -70,7 +70,7 @@ func keyedRefuses(s *suite) {
 	if s.keyed() == nil {
 		return
 	}
-	s.wantErr("Bind to no session", s.keyed().Bind(s.ctx, "k", "nobody"), firn.ErrNotFound)
+	s.wantErr("Bind to a missing session", s.keyed().Bind(s.ctx, "k", "missing"), firn.ErrNotFound)
 	s.wantKey("k", "")
 	s.appendTexts("s1", "hello")
 	for _, key := range []string{"", "a\nb", "a\xff", "a\x00", strings.Repeat("x", 2000)} {
@@ -92,7 +92,7 @@ func keyedLoadOrCreate(s *suite) {
 		ids[key] = id
 		h, ok := s.read(id)[0].Body.(*firn.Header)
 		if !ok || h.Key != key || h.Agent != agent || h.Session != id {
-			s.Errorf("key %s began a session with %+v", key, h)
+			s.Errorf("the session of key %s has the header %+v", key, h)
 		}
 	}
 	for range 2 {
@@ -118,8 +118,8 @@ func keyedClaims(s *suite) {
 	}
 	s.appendTexts("s1", "a")
 	s.appendTexts("s2", "b")
-	_, err := claimer.Claim(s.ctx, "k", "nobody")
-	s.wantErr("Claim for no session", err, firn.ErrNotFound)
+	_, err := claimer.Claim(s.ctx, "k", "missing")
+	s.wantErr("Claim for a missing session", err, firn.ErrNotFound)
 	for _, id := range []firn.ID{"s1", "s2"} {
 		if got, err := claimer.Claim(s.ctx, "k", id); got != "s1" || err != nil {
 			s.Errorf("Claim for %s = %s, %v", id, got, err)
@@ -129,12 +129,12 @@ func keyedClaims(s *suite) {
 	for round := range 5 {
 		key := fmt.Sprint("agent:ops:", round)
 		var got [crowd]firn.ID
-		inParallel(func(who int) {
+		inParallel(func(i int) {
 			id, err := store.LoadOrCreate(s.ctx, s.store, key)
 			if err != nil {
 				s.Errorf("LoadOrCreate: %v", err)
 			}
-			got[who] = id
+			got[i] = id
 		})
 		for _, id := range got {
 			if id != got[0] || id == "" {
@@ -162,14 +162,14 @@ func keyedRemoved(s *suite) {
 	s.wantKey("k", old)
 	s.must("Remove", r.Remove(s.ctx, old, ""))
 	s.wantKey("k", "")
-	s.wantErr("Bind to what was removed", s.keyed().Bind(s.ctx, "k2", old), firn.ErrNotFound)
+	s.wantErr("Bind to a removed session", s.keyed().Bind(s.ctx, "k2", old), firn.ErrNotFound)
 	s.must("Restore", r.Restore(s.ctx, old))
 	s.wantKey("k", old)
 	s.must("Remove", r.Remove(s.ctx, old, ""))
 	fresh, err := store.LoadOrCreate(s.ctx, s.store, "k")
 	s.must("LoadOrCreate", err)
 	if fresh == old {
-		s.Errorf("the key got the session %s that was removed", old)
+		s.Errorf("the key still points to the removed session %s", old)
 	}
 	s.must("Restore", r.Restore(s.ctx, old))
 	s.wantKey("k", fresh)
@@ -178,8 +178,8 @@ func keyedRemoved(s *suite) {
 	s.wantKey("k", "")
 }
 
-// keyedReleased checks that released keys are unbound, also after a restart, that their
-// sessions are kept without claiming them, and that the keys can be bound again.
+// keyedReleased checks that released keys are unbound, even after a restart, that their
+// sessions still exist but no longer claim them, and that the keys can be bound again.
 func keyedReleased(s *suite) {
 	if s.keyed() == nil {
 		return
@@ -195,8 +195,8 @@ func keyedReleased(s *suite) {
 	s.must("LoadOrCreate", err)
 	s.appendTexts("later", "hello")
 	s.must("Bind", store.Bind(s.ctx, s.store, other, "later"))
-	s.must("Unbind of a key that points nowhere", table.Unbind(s.ctx, "agent:ops:direct:3"))
-	s.wantErr("Unbind of no key", table.Unbind(s.ctx, "a\nb"), firn.ErrInvalid)
+	s.must("Unbind of an unbound key", table.Unbind(s.ctx, "agent:ops:direct:3"))
+	s.wantErr("Unbind of an invalid key", table.Unbind(s.ctx, "a\nb"), firn.ErrInvalid)
 	for _, one := range []struct {
 		key string
 		id  firn.ID

@@ -5,10 +5,10 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// Append appends content as an array of blocks. A tool result that is one plain text is
-// written as a string, as most tools do; is_error is written only if it is true. Extra
-// fields are written only if the API knows them, because it rejects all others. Signatures
-// are always written: omitting those of another provider is up to the caller.
+// Append appends content as an array of blocks. A tool result that consists of a single
+// plain text is written as a string, as most tools do; is_error is written only if it is
+// true. Extra fields are written only if the API knows them, because it rejects all others.
+// Signatures are always written: omitting those of another provider is up to the caller.
 func Append(dst []byte, parts []firn.Part, style Style) []byte {
 	dst = append(dst, '[')
 	for i, p := range parts {
@@ -72,12 +72,12 @@ func (w *writer) text(name, value string) {
 	w.dst = rawjson.AppendString(w.dst, value)
 }
 
-// raw writes a member that is already JSON, or instead if it is not.
-func (w *writer) raw(name string, value []byte, instead string) {
+// raw writes a member whose value is JSON, or fallback if the value is invalid.
+func (w *writer) raw(name string, value []byte, fallback string) {
 	w.name(name)
 	var err error
 	if w.dst, err = AppendValue(w.dst, value, w.style); err != nil {
-		w.dst = append(w.dst, instead...)
+		w.dst = append(w.dst, fallback...)
 	}
 }
 

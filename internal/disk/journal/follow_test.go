@@ -21,7 +21,7 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// heard collects the lines that a follower received.
+// received collects the lines that a follower received.
 type received struct {
 	mu    sync.Mutex
 	lines []string

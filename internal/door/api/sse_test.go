@@ -42,7 +42,7 @@ func (s *stand) listen(ctx context.Context, method, target string, changes ...ch
 	return response
 }
 
-// heard is a received event.
+// received is an event of a stream.
 type received struct {
 	id, name string
 	event    wire.Event

@@ -114,7 +114,7 @@ func finish(a wire.Answer) *string {
 func (c *completion) stream(p *placed, terms wire.TurnOptions) error {
 	done, err := c.v.run(p, terms, c)
 	if err != nil {
-		return c.broken(err)
+		return c.endWithError(err)
 	}
 	c.v.remember(p, done)
 	c.keepAlive()
@@ -130,9 +130,9 @@ func (c *completion) stream(p *placed, terms wire.TurnOptions) error {
 	return nil
 }
 
-// broken ends a stream after an error. If nothing was sent yet, the error is returned and
-// gets its own HTTP status.
-func (c *completion) broken(err error) error {
+// endWithError ends a stream after an error. If nothing was sent yet, the error is returned
+// and gets its own HTTP status.
+func (c *completion) endWithError(err error) error {
 	if !c.v.started {
 		return err
 	}
@@ -143,7 +143,8 @@ func (c *completion) broken(err error) error {
 	return nil
 }
 
-// keepAlive starts the stream, and later sends a sign of life.
+// keepAlive starts the stream if it has not started. Otherwise it sends an empty comment, so
+// that the connection stays open.
 func (c *completion) keepAlive() {
 	if c.v.started {
 		c.write([]byte(":\n\n"))
@@ -154,7 +155,8 @@ func (c *completion) keepAlive() {
 	c.sendDelta(chatDelta{Role: "assistant", Content: &empty}, nil)
 }
 
-// text sends a part of the answer.
+// text sends a part of the answer. round is true for the first part of a further answer in
+// the same turn.
 func (c *completion) text(piece string, round bool) {
 	if !c.v.started {
 		c.keepAlive()
@@ -196,8 +198,8 @@ func (v *exchange) beginStream() {
 	v.w.WriteHeader(http.StatusOK)
 }
 
-// write writes a part of a stream. Write errors are ignored: the request context ends if
-// the client is gone.
+// write writes a part of a stream. Write errors are ignored: the request context is
+// canceled when the client disconnects.
 func (v *exchange) write(b []byte) {
 	if _, err := v.w.Write(b); err == nil {
 		_ = http.NewResponseController(v.w).Flush()

@@ -15,15 +15,15 @@ import (
 const (
 	indexName = "index.html"
 	assetsDir = "/assets/"
-	// iconPath is requested by browsers on their own.
+	// iconPath is requested by browsers even if no page refers to it.
 	iconPath = "/favicon.ico"
 )
 
 // Cache-Control values. A file with its hash in its name never changes; others are
 // revalidated.
 const (
-	forEver  = "public, max-age=31536000, immutable"
-	askFirst = "no-cache"
+	cacheForever = "public, max-age=31536000, immutable"
+	revalidate   = "no-cache"
 )
 
 // site holds all files by path.
@@ -54,20 +54,20 @@ func build(files fs.FS) (*site, error) {
 		if err != nil {
 			return err
 		}
-		kept := newFile(name, body, forEver)
+		immutable := newFile(name, body, cacheForever)
 		ext := path.Ext(name)
-		hashed := assetsDir + strings.TrimSuffix(name, ext) + "-" + kept.hash[:12] + ext
-		s.files[hashed] = kept
-		asked := *kept
-		asked.cache = askFirst
-		s.files[assetsDir+name] = &asked
+		hashed := assetsDir + strings.TrimSuffix(name, ext) + "-" + immutable.hash[:12] + ext
+		s.files[hashed] = immutable
+		revalidated := *immutable
+		revalidated.cache = revalidate
+		s.files[assetsDir+name] = &revalidated
 		index = bytes.ReplaceAll(index, []byte(`"`+assetsDir+name+`"`), []byte(`"`+hashed+`"`))
 		return nil
 	})
 	if err != nil {
 		return nil, fmt.Errorf("read the pages: %w", err)
 	}
-	s.index = newFile(indexName, index, askFirst)
+	s.index = newFile(indexName, index, revalidate)
 	return s, nil
 }
 
@@ -82,16 +82,16 @@ func (s *site) find(path string) (*file, bool) {
 	return s.index, true
 }
 
-// kinds maps file extensions to content types. The system's own table differs between
-// machines.
-var kinds = map[string]string{
+// contentTypes maps file extensions to content types. Go's mime package is not used,
+// because its table depends on the machine.
+var contentTypes = map[string]string{
 	".html": "text/html; charset=utf-8", ".js": "text/javascript; charset=utf-8", ".css": "text/css; charset=utf-8",
 	".svg": "image/svg+xml", ".png": "image/png", ".json": "application/json", ".webmanifest": "application/manifest+json", ".woff2": "font/woff2",
 }
 
 func newFile(name string, body []byte, cache string) *file {
 	sum := sha256.Sum256(body)
-	f := &file{kind: kinds[path.Ext(name)], hash: hex.EncodeToString(sum[:16]), cache: cache, plain: body}
+	f := &file{kind: contentTypes[path.Ext(name)], hash: hex.EncodeToString(sum[:16]), cache: cache, plain: body}
 	if f.kind == "" {
 		f.kind = "application/octet-stream"
 	}

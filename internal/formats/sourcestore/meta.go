@@ -16,11 +16,12 @@ import (
 )
 
 // metaSize is the maximum size of a transcript that is rewritten on every turn to change
-// its first line. A longer one keeps its line, so that the cost of a turn does not grow
-// with the transcript.
+// its first line. The first line of a larger one is not updated, so that the cost of a turn
+// does not grow with the transcript.
 const metaSize = 1 << 20
 
-// addUptime adds up the duration of turns, from the user message to the response.
+// addUptime adds the time between each message and the next one, unless that is a user
+// message: the time spent in turns.
 func (s *session) addUptime(entries []firn.Entry) {
 	for _, e := range entries {
 		m, ok := e.Body.(*firn.Message)
@@ -119,8 +120,8 @@ func (s *session) reopenReplaced() error {
 	return old.Close()
 }
 
-// rename renames the file after a new title, for a tool that has the title in file names. A
-// name that is in use is not taken, and the tool does without the rename if it fails.
+// rename renames the file to match a new title, for a tool whose file names contain the
+// title. The file keeps its name if the new one is in use or renaming fails.
 func (s *session) rename(layout dialect.Layout, to dialect.Target) error {
 	namer, ok := layout.(dialect.Retitler)
 	if !ok || s.title == "" || len(s.reading.t.Parts) != 1 {

@@ -34,7 +34,7 @@ type cacheItem struct {
 	size  int64
 }
 
-// defaultCacheBytes is the default size.
+// defaultCacheBytes is the default limit of a cache.
 const defaultCacheBytes = 64 << 20
 
 func newResidentCache(limit int64) *residentCache {
@@ -68,9 +68,9 @@ func (t *residentCache) Keep(id firn.ID, p window.Path) {
 	}
 }
 
-// shape returns the cached shape of a session, or nil. With make it adds an empty one
-// instead of returning nil.
-func (t *residentCache) shape(id firn.ID, make bool) *Shape {
+// shape returns the cached shape of a session. If there is none, it adds and returns an
+// empty one if create is set, and returns nil otherwise.
+func (t *residentCache) shape(id firn.ID, create bool) *Shape {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	key := cacheKey{id: id, shape: true}
@@ -78,7 +78,7 @@ func (t *residentCache) shape(id firn.ID, make bool) *Shape {
 		t.order.MoveToFront(e)
 		return e.Value.(*cacheItem).shape
 	}
-	if !make {
+	if !create {
 		return nil
 	}
 	s := &Shape{id: id}
@@ -86,7 +86,7 @@ func (t *residentCache) shape(id firn.ID, make bool) *Shape {
 	return s
 }
 
-// grown updates the size of a shape. A shape larger than the cache is removed without
+// grown updates the size of a shape. A shape larger than the limit is removed without
 // evicting others.
 func (t *residentCache) grown(s *Shape, size int64) {
 	t.mu.Lock()
@@ -111,10 +111,10 @@ func (t *residentCache) Forget(id firn.ID) {
 	t.drop(cacheKey{id: id, shape: true})
 }
 
-// push adds an item in front and evicts others if necessary.
-func (t *residentCache) push(kept *cacheItem) {
-	t.kept[kept.key] = t.order.PushFront(kept)
-	for t.used += kept.size; t.used > t.limit; {
+// push adds an item as the most recently used one and evicts others if necessary.
+func (t *residentCache) push(item *cacheItem) {
+	t.kept[item.key] = t.order.PushFront(item)
+	for t.used += item.size; t.used > t.limit; {
 		t.drop(t.order.Back().Value.(*cacheItem).key)
 	}
 }
@@ -152,8 +152,8 @@ func SizeOf(p window.Path) int64 {
 	return size
 }
 
-// sizeOfFields counts extra fields: those of an imported entry contain the original line,
-// which is as large as the rest.
+// sizeOfFields returns the size of extra fields. In an imported entry they contain the
+// original line, which is as large as the rest.
 func sizeOfFields(fields firn.Fields) int64 {
 	size := int64(0)
 	for _, f := range fields {

@@ -258,7 +258,7 @@ func quiet(e firn.Entry) bool {
 	return ok && c.Type == "firn.draft"
 }
 
-// heard counts the messages in an entry.
+// received counts the messages in an entry.
 func (s *soak) received(e firn.Entry, m *firn.Message, said map[firn.EntryID]int) {
 	var together []firn.EntryID
 	if raw := e.Extra.Get("collected"); raw != nil {

@@ -63,7 +63,8 @@ func (d *document) splice(at span, value string) []byte {
 	return slices.Concat(d.text[:at.start], []byte(value), d.text[at.end:])
 }
 
-// insert adds a value below a table at the start of a path.
+// insert adds a value at a path. above is the innermost existing table on the path, at
+// path[:depth].
 func (d *document) insert(above *node, path []string, depth int, value string) []byte {
 	rest := joinPath(path[depth:])
 	switch {
@@ -75,7 +76,7 @@ func (d *document) insert(above *node, path []string, depth int, value string) [
 	case depth == len(path)-1 && (above == d.root || above.header != span{}):
 		return d.insertLine(above, rest+" = "+value)
 	case depth < len(path)-1 && above != d.root && above.header != (span{}) && d.inList(above):
-		// The header of a table within a list would have to follow it directly.
+		// The header of a subtable would have to directly follow its list item.
 		return d.insertLine(above, rest+" = "+value)
 	case len(path) == 1:
 		return d.insertLine(d.root, rest+" = "+value)

@@ -29,8 +29,8 @@ type Reset struct {
 	Quiet  time.Duration `key:"quiet" default:"15m" doc:"The session must be idle for this long before at_hour or ttl resets it, so that no conversation is interrupted."`
 }
 
-// SendPolicy decides which answers are sent. The first denying rule decides, then any
-// allowing rule, then Default.
+// SendPolicy decides which answers are sent. A matching deny rule takes precedence over a
+// matching allow rule. If no rule matches, Default applies.
 type SendPolicy struct {
 	Default string     `key:"default" default:"allow" allow:"allow|deny" doc:"The default if no rule matches."`
 	Rules   []SendRule `key:"rules" doc:"Rules. Deny rules take precedence over allow rules."`

@@ -72,31 +72,31 @@ func (e *exam) concludeLinks(l *links) {
 			})
 		}
 	}
-	e.concludeCircles(l)
+	e.concludeCycles(l)
 }
 
-// concludeCircles adds one finding per cycle, at its first entry.
-func (e *exam) concludeCircles(l *links) {
-	var passed map[int]bool
-	known := make(map[int]bool)
+// concludeCycles adds one finding per cycle, at its first entry.
+func (e *exam) concludeCycles(l *links) {
+	var visited map[int]bool
+	reported := make(map[int]bool)
 	for n := range l.fate {
-		if l.fate[n] != inCircle || known[n] {
+		if l.fate[n] != inCircle || reported[n] {
 			continue
 		}
-		if passed == nil {
-			passed = l.reaches(e.tree.Head())
+		if visited == nil {
+			visited = l.reaches(e.tree.Head())
 		}
-		circle := l.circle(n)
+		cycle := l.circle(n)
 		f := Finding{Severity: Fault, Kind: Cycle, Hint: e.repairHint()}
-		f.Message = fmt.Sprintf("its parents form a cycle of %s; firn uses file order, programs that follow parents loop forever", plural(len(circle), "step"))
-		if !passed[circle[0]] {
+		f.Message = fmt.Sprintf("its parents form a cycle of %s; firn uses file order, programs that follow parents loop forever", plural(len(cycle), "step"))
+		if !visited[cycle[0]] {
 			f.Severity, f.Hint = Warn, ""
 			f.Message = "its parents form a cycle; the head is on another branch, so readers do not reach it"
 		}
-		for _, m := range circle {
-			known[m] = true
+		for _, m := range cycle {
+			reported[m] = true
 		}
-		e.addNode(circle[0], f)
+		e.addNode(cycle[0], f)
 	}
 }
 

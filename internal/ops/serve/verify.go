@@ -128,8 +128,8 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 	return nil
 }
 
-// followEvery is the interval of checks for changes by other gateways. A search always
-// checks.
+// followEvery is the interval between checks for changes by other gateways. Every search
+// also checks for them.
 const followEvery = 5 * time.Second
 
 // startFollowing updates the full-text index with changes by other gateways until stop is

@@ -26,13 +26,13 @@ func TestWrap(t *testing.T) {
 	}
 	for _, c := range cases {
 		if got := Wrap(c.line, c.width); !slices.Equal(got, c.want) && strings.TrimSpace(c.line) != "" {
-			t.Errorf("%q in %d columns is %q, want %q", c.line, c.width, got, c.want)
+			t.Errorf("Wrap(%q, %d) = %q, want %q", c.line, c.width, got, c.want)
 		}
 	}
 }
 
-// FuzzWrap checks that wrapping loses no word, and that only a single word is wider than
-// the screen.
+// FuzzWrap checks that wrapping loses no word, and that only a row with a single word is
+// wider than the screen.
 func FuzzWrap(f *testing.F) {
 	f.Add("· one \x1b[2mtwo\x1b[0m three", uint8(9))
 	f.Fuzz(func(t *testing.T, line string, columns uint8) {
@@ -45,11 +45,11 @@ func FuzzWrap(f *testing.F) {
 		}, Clean(strings.ToValidUTF8(line, "")))
 		rows := Wrap(line, width)
 		if got, want := strings.Fields(strings.Join(rows, " ")), strings.Fields(line); !slices.Equal(got, want) {
-			t.Fatalf("%q became %q", want, got)
+			t.Fatalf("the words %q became %q", want, got)
 		}
 		for _, r := range rows {
 			if Width(r) > width && len(strings.Fields(strings.TrimLeft(r, "·⚠✓✗- "))) > 1 && strings.Contains(strings.TrimLeft(r, "·⚠✓✗- "), " ") {
-				t.Fatalf("%q has %d columns of %d", r, Width(r), width)
+				t.Fatalf("%q has %d columns, more than %d", r, Width(r), width)
 			}
 		}
 	})
@@ -62,7 +62,7 @@ func TestFitFields(t *testing.T) {
 		30: "title · ▰▰▱ 50% · #4 on disk", 25: "title · 50% · #4 on disk", 20: "title · #4 on disk", 18: "title · #4 on disk", 17: "50% · #4 on disk", 12: "#4 on disk", 6: "#4 on…",
 	} {
 		if got := FitFields(fields, " · ", width); got != want {
-			t.Errorf("in %d columns it is %q, want %q", width, got, want)
+			t.Errorf("FitFields with %d columns = %q, want %q", width, got, want)
 		}
 	}
 }

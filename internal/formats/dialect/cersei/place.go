@@ -43,9 +43,9 @@ func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	return path.Join(dir, name+extension), nil
 }
 
-// longestFolder is the maximum length of a folder name; the limit is that of file systems,
-// not Cersei's.
-const longestFolder = 200
+// maxFolderLen is the maximum length of a folder name in bytes. It is a limit of file
+// systems, not of Cersei.
+const maxFolderLen = 200
 
 // folder returns the folder name of a project as Cersei's library does: characters other
 // than letters, digits, dashes, dots and underscores become underscores.
@@ -56,12 +56,12 @@ func folder(cwd string) string {
 		}
 		return '_'
 	}, strings.ToValidUTF8(cwd, "_"))
-	if strings.Trim(name, ".") == "" { // the folder itself or its parent
+	if strings.Trim(name, ".") == "" { // "." and ".." are not valid folder names
 		name = strings.Repeat("_", max(1, len(name)))
 	}
-	if len(name) > longestFolder {
+	if len(name) > maxFolderLen {
 		sum := sha256.Sum256([]byte(cwd))
-		name = firn.CutText(name, longestFolder) + "_" + hex.EncodeToString(sum[:4])
+		name = firn.CutText(name, maxFolderLen) + "_" + hex.EncodeToString(sum[:4])
 	}
 	return name
 }
@@ -83,9 +83,9 @@ func claudeFolder(cwd string) string {
 	if len(name) == 0 {
 		return "-"
 	}
-	if len(name) <= longestFolder {
+	if len(name) <= maxFolderLen {
 		return string(name)
 	}
 	h := int64(hash)
-	return string(name[:longestFolder]) + "-" + strconv.FormatInt(max(h, -h), 36)
+	return string(name[:maxFolderLen]) + "-" + strconv.FormatInt(max(h, -h), 36)
 }

@@ -383,7 +383,7 @@ func seen(log []firn.Entry) (all []string) {
 	return all
 }
 
-// heard returns the texts of parts, including those of results.
+// received returns the texts of parts, including those of results.
 func received(all []firn.Part) (texts []string) {
 	for _, p := range all {
 		switch p := p.(type) {

@@ -13,7 +13,7 @@ type decoder struct {
 	r rawjson.Reader
 	// seen is the set of entry members read so far.
 	seen member
-	// room is the buffer for a message.
+	// room is the buffer that a message is decoded into.
 	room *messageBuffer
 }
 
@@ -29,8 +29,8 @@ const (
 	hasTime
 	// hasBody is set when the essential member of the entry was read.
 	hasBody
-	// hasTwice is set when a member that the tree depends on occurs twice. Readers disagree
-	// on which one counts, so the entry is opaque.
+	// hasTwice is set when a member that the tree depends on occurs twice or is not a
+	// string. Readers disagree on what such an entry means, so it is opaque.
 	hasTwice
 )
 
@@ -61,7 +61,7 @@ func (d *decoder) entry() (e firn.Entry, known bool) {
 	return e, d.seen&hasBody != 0 && d.seen&hasTwice == 0
 }
 
-// newBody returns an empty body for an entry of this kind, nil if the kind is unknown.
+// newBody returns an empty body for an entry of this kind, or nil if the kind is unknown.
 func (d *decoder) newBody(kind firn.Kind) firn.Body {
 	switch kind {
 	case firn.KindHeader:
@@ -237,10 +237,10 @@ func boolean(r *rawjson.Reader, field *bool) bool {
 }
 
 func integer[T int | int64](r *rawjson.Reader, field *T) bool {
-	here := *r
+	start := *r
 	n, ok := r.Int()
 	if ok && int64(T(n)) != n {
-		*r = here
+		*r = start
 		return false
 	}
 	if ok {
@@ -258,14 +258,14 @@ func float(r *rawjson.Reader, field *float64) bool {
 }
 
 func isoTime(r *rawjson.Reader, field *time.Time) bool {
-	here := *r
+	start := *r
 	b, ok := r.Bytes()
 	if !ok {
 		return false
 	}
 	t, ok := parseTime(b)
 	if !ok {
-		*r = here
+		*r = start
 		return false
 	}
 	*field = t
@@ -273,10 +273,10 @@ func isoTime(r *rawjson.Reader, field *time.Time) bool {
 }
 
 func epochTime(r *rawjson.Reader, field *time.Time) bool {
-	here := *r
+	start := *r
 	ms, ok := r.Int()
 	if ok && !epochOK(ms) {
-		*r = here
+		*r = start
 		return false
 	}
 	if ok {

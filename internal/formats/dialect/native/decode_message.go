@@ -27,7 +27,7 @@ func (d *decoder) messageEntry(m *firn.Message) bool {
 // message reads the message itself. If the message is invalid, it returns false and
 // consumes nothing.
 func (d *decoder) message(m *firn.Message) bool {
-	here := d.r
+	start := d.r
 	role := firn.Role(d.r.Lookahead("role"))
 	if role == "" || !d.r.Object() {
 		return false
@@ -43,7 +43,7 @@ func (d *decoder) message(m *firn.Message) bool {
 		ok = d.plainMessage(m)
 	}
 	if !ok && d.r.Err() == nil {
-		d.r = here
+		d.r = start
 	}
 	return ok
 }
@@ -78,7 +78,7 @@ func (d *decoder) plainMessage(m *firn.Message) bool {
 			hasContent = true
 			continue
 		}
-		d.anyMessage(m)
+		d.commonMember(m)
 	}
 	return hasContent
 }
@@ -110,7 +110,7 @@ func (d *decoder) toolResult(m *firn.Message) bool {
 			ok = boolean(&d.r, &t.IsError)
 		}
 		if !ok {
-			d.anyMessage(m)
+			d.commonMember(m)
 		}
 	}
 	m.Parts = append(d.room.parts[:0], t)
@@ -144,15 +144,16 @@ func (d *decoder) shell(m *firn.Message) bool {
 			ok = boolean(&d.r, &s.Hidden)
 		}
 		if !ok {
-			d.anyMessage(m)
+			d.commonMember(m)
 		}
 	}
 	m.Parts = append(d.room.parts[:0], s)
 	return hasCommand
 }
 
-// anyMessage reads a member that messages of every role may have, or carries it.
-func (d *decoder) anyMessage(m *firn.Message) {
+// commonMember reads a member that messages of every role may have. It stores any other
+// member in Extra.
+func (d *decoder) commonMember(m *firn.Message) {
 	ok := false
 	switch string(d.r.Key()) {
 	case "role":
@@ -184,14 +185,14 @@ func (d *decoder) usage(m *firn.Message) bool {
 	if d.r.Null() {
 		return true
 	}
-	here := d.r
+	start := d.r
 	if !d.r.Object() {
 		return false
 	}
 	var u firn.Usage
 	for d.r.Member() {
 		if !d.usageMember(&u) {
-			d.r = here // carry the whole value, not one number without the others
+			d.r = start // carry the whole value, not one number without the others
 			return false
 		}
 	}
@@ -223,10 +224,10 @@ func (d *decoder) usageMember(u *firn.Usage) bool {
 	return true
 }
 
-// cost reads the cost. If it has members without a field, the whole value is carried as
-// well, and written instead of the fields.
+// cost reads the cost. If it has members without a field, the whole value is also stored in
+// Extra, and written instead of the fields.
 func (d *decoder) cost(u *firn.Usage) {
-	here := d.r
+	start := d.r
 	u.Cost = firn.Cost{}
 	whole := d.r.Object()
 	if whole {
@@ -238,7 +239,7 @@ func (d *decoder) cost(u *firn.Usage) {
 		}
 	}
 	if !whole && d.r.Err() == nil {
-		d.r = here
+		d.r = start
 		d.carry(&u.Extra)
 	}
 }
