@@ -116,7 +116,7 @@ func (c Catalogue) findByName(provider, model string) (Spec, bool) {
 	}
 	want, best := stem(model), ""
 	for name := range models {
-		if stem(name) == want && (best == "" || preferName(name, best, want)) {
+		if mayHaveStem(name, want) && stem(name) == want && (best == "" || preferName(name, best, want)) {
 			best = name
 		}
 	}
@@ -184,7 +184,7 @@ func (c Catalogue) findAnywhere(model string) (Spec, bool) {
 func (c Catalogue) findHosted(provider, name string) (Spec, bool) {
 	want := stem(name)
 	for _, full := range c.Names(provider) {
-		if i := strings.LastIndexByte(full, '/'); i >= 0 && stem(full[i+1:]) == want {
+		if i := strings.LastIndexByte(full, '/'); i >= 0 && mayHaveStem(full[i+1:], want) && stem(full[i+1:]) == want {
 			return c.specs[provider][full], true
 		}
 	}

@@ -59,5 +59,12 @@ func normalizeName(name string) string {
 // stem returns a normalized name without its date.
 func stem(name string) string { return dateSuffix.ReplaceAllString(normalizeName(name), "") }
 
+// mayHaveStem reports whether a name can have a stem. It is a quick test: the stem is a part of
+// the name, apart from case and separators.
+func mayHaveStem(name, stem string) bool {
+	first, _, _ := strings.Cut(stem, "-")
+	return len(name) >= len(stem) && strings.Contains(strings.ToLower(name), first)
+}
+
 // release returns a stem without its preview suffix.
 func release(stem string) string { return previewSuffix.ReplaceAllString(stem, "") }

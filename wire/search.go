@@ -19,6 +19,10 @@ type SearchQuery struct {
 	Session string `json:"session,omitempty"`
 	Since   string `json:"since,omitempty"`
 	Until   string `json:"until,omitempty"`
+	// Prompt means that Query is a prompt and not a query: its words are searched without
+	// syntax, hidden entries are left out, and there are no hits unless one is likely to be
+	// about the prompt.
+	Prompt bool `json:"prompt,omitempty"`
 	// In is talk (the default), tools or all.
 	In string `json:"in,omitempty"`
 	// Literal finds Query as it is written, word for word, in the session of that ID:
@@ -72,6 +76,9 @@ type Hit struct {
 	// query, from 0 to 1.
 	Score    float64 `json:"score"`
 	Coverage float64 `json:"coverage"`
+	// Relevance is the estimated probability that the hit is about the query. It is
+	// comparable between queries.
+	Relevance float64 `json:"relevance"`
 	// Parts are the parts of the score of an answer to a question, by name: its words, its
 	// neighbors, similar words, the speaker and so on.
 	Parts map[string]float64 `json:"parts,omitempty"`

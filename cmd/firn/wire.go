@@ -9,6 +9,7 @@ import (
 
 	"firn.dev/client"
 	"firn.dev/internal/door/api"
+	"firn.dev/internal/find/search"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/migrate"
 	"firn.dev/internal/ops/modelchoice"
@@ -47,6 +48,9 @@ func open(_ context.Context, o cli.GatewayOptions) (cli.Opened, error) {
 	}
 	if o.Foreign != nil {
 		options.Foreign = &serve.Foreign{Tool: o.Foreign, Dir: o.Dir, InPlace: o.InPlace}
+	}
+	if o.Question {
+		go search.Prepare()
 	}
 	if o.Watched {
 		options.Delay = wordDelay

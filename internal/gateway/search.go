@@ -3,6 +3,7 @@ package gateway
 import (
 	"context"
 	"fmt"
+	"time"
 
 	"firn.dev"
 	"firn.dev/internal/find/search"
@@ -47,7 +48,7 @@ func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners O
 	if q.Literal {
 		return g.searchLiteral(ctx, index, q, owners)
 	}
-	want, err := search.Parse(q.Query, g.now())
+	want, err := parseQuery(q, g.now())
 	if err != nil {
 		return wire.Found{}, err
 	}
@@ -76,6 +77,9 @@ func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners O
 	answer, err := index.Search(ctx, want)
 	if err != nil {
 		return wire.Found{}, err
+	}
+	if q.Prompt {
+		answer.Hits = search.Relevant(answer.Hits)
 	}
 	return foundOf(answer), nil
 }
@@ -106,6 +110,16 @@ func (g *sessionReader) searchLiteral(ctx context.Context, index Index, q wire.S
 	return foundOf(answer), nil
 }
 
+// parseQuery parses a query, or takes the words of a prompt.
+func parseQuery(q wire.SearchQuery, now time.Time) (search.Query, error) {
+	if !q.Prompt {
+		return search.Parse(q.Query, now)
+	}
+	want := search.Words(q.Query)
+	want.Shown = true
+	return want, nil
+}
+
 // mostUnsearched is the maximum number of reported sessions that could not be searched.
 const mostUnsearched = 1000
 
@@ -127,7 +141,7 @@ func foundOf(a search.Answer) wire.Found {
 func hitOf(h search.Hit) wire.Hit {
 	hit := wire.Hit{
 		Session: h.Session, Entry: h.Entry, At: h.At, N: h.N, Agent: h.Agent, Key: h.Key, Source: h.Source, Title: view.OneLine(h.Title), CWD: h.CWD,
-		Role: string(h.Role), Tools: h.Tools, Time: h.Time, Score: h.Score, Coverage: h.Coverage, Parts: h.Parts, Snippet: h.Snippet, Matches: h.Matches, Marks: h.Marks,
+		Role: string(h.Role), Tools: h.Tools, Time: h.Time, Score: h.Score, Coverage: h.Coverage, Relevance: h.Relevance, Parts: h.Parts, Snippet: h.Snippet, Matches: h.Matches, Marks: h.Marks,
 		Window: make([]wire.HitItem, len(h.Window)),
 	}
 	for i, item := range h.Window {

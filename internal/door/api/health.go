@@ -75,6 +75,6 @@ func (c healthCalls) metrics() error {
 func (c healthCalls) openapi() error {
 	c.w.Header().Set("Content-Type", "application/json")
 	c.deadline()
-	c.w.Write(c.h.doc) // errors mean the client disconnected
+	c.w.Write(c.h.doc()) // errors mean the client disconnected
 	return nil
 }

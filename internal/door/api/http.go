@@ -83,7 +83,7 @@ type HTTP struct {
 	log      *slog.Logger
 	mux      *http.ServeMux
 	table    []*operation
-	doc      []byte
+	doc      func() []byte
 	ready    readiness
 	// replies caches the responses to requests with an idempotency key.
 	replies replies
@@ -136,7 +136,7 @@ func HandlerOf(s Services, c Config) *HTTP {
 	if c.Tokens != nil {
 		h.guesses.Clock = c.Tokens.Now
 	}
-	h.doc = describe(h.table, c.Version)
+	h.doc = sync.OnceValue(func() []byte { return describe(h.table, c.Version) })
 	h.mux = h.routes()
 	return h
 }

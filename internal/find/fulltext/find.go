@@ -159,7 +159,7 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 		if question {
 			score = c.features[search.FeatureWindow]
 		}
-		c.relevance = search.Relevance(c.coverage, score, docs)
+		c.relevance = ranker.Relevance(c.coverage, score, docs)
 	}
 	return pool, err
 }

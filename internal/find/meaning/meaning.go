@@ -90,6 +90,9 @@ func Parse(data string) (*Table, error) {
 	return t, nil
 }
 
+// Prepare prepares the built-in table for use. Otherwise the first use does.
+func Prepare() { Builtin().signs() }
+
 // Len returns the number of words.
 func (t *Table) Len() int { return len(t.starts) }
 
@@ -180,13 +183,27 @@ func (t *Table) Near(w Word, most int, least float64) []Similar {
 func (t *Table) makeSigns() []signs {
 	all := make([]signs, t.Len())
 	for w := range all {
-		for i, c := range []byte(t.vector(Word(w))) {
-			if int8(c) > 0 {
-				all[w][i/64] |= 1 << (i % 64)
-			}
+		v := t.vector(Word(w))
+		for i := 0; i < len(v); i += 8 {
+			all[w][i/64] |= positive(v[i:min(i+8, len(v))]) << (i % 64)
 		}
 	}
 	return all
+}
+
+// positive returns which of up to eight components are positive, one bit for each.
+func positive(v string) uint64 {
+	x := uint64(0)
+	if len(v) == 8 {
+		x = uint64(v[0]) | uint64(v[1])<<8 | uint64(v[2])<<16 | uint64(v[3])<<24 | uint64(v[4])<<32 | uint64(v[5])<<40 | uint64(v[6])<<48 | uint64(v[7])<<56
+	} else {
+		for i := range len(v) {
+			x |= uint64(v[i]) << (8 * i)
+		}
+	}
+	const low, high = 0x7f7f7f7f7f7f7f7f, 0x8080808080808080
+	x = ((x & low) + low) & ^x & high          // the top bit of each positive byte
+	return (x >> 7) * 0x0102040810204080 >> 56 // one after the other
 }
 
 // Topic is the sum of the vectors of the words of a text.

@@ -7,6 +7,10 @@ import (
 	"firn.dev/internal/find/meaning"
 )
 
+// Prepare prepares what the first question needs. A short process can call it in the
+// background while it opens its files.
+func Prepare() { meaning.Prepare() }
+
 // Related is a word that is similar to a term of a query.
 type Related struct {
 	Word string

@@ -2,6 +2,7 @@ package search
 
 import (
 	"math"
+	"slices"
 	"time"
 )
 
@@ -26,6 +27,38 @@ const LeastRelevance = 0.65
 func Relevance(coverage, score, texts float64) float64 {
 	odds := relevanceCoverage*coverage + relevanceScore*score + relevanceBias - math.Log(max(texts/leastTexts, 1))
 	return 1 / (1 + math.Exp(-odds))
+}
+
+// Relevance is Relevance for the query of the ranker. One word says too little to be sure.
+func (r *Ranker) Relevance(coverage, score, texts float64) float64 {
+	v, telling := Relevance(coverage, score, texts), 0
+	for _, t := range r.terms {
+		if !t.isCommon() {
+			telling++
+		}
+	}
+	if telling < 2 {
+		v = min(v, oneWordRelevance)
+	}
+	return v
+}
+
+// oneWordRelevance is the greatest relevance for a query of one word.
+const oneWordRelevance = 0.5
+
+// floorRelevance is the relevance of the other texts that are mentioned.
+const floorRelevance = 0.25
+
+// Relevant returns the hits to mention without a request: none unless one of them is relevant.
+func Relevant(hits []Hit) []Hit {
+	best := 0.0
+	for _, h := range hits {
+		best = max(best, h.Relevance)
+	}
+	if best < LeastRelevance {
+		return nil
+	}
+	return slices.DeleteFunc(hits, func(h Hit) bool { return h.Relevance < floorRelevance })
 }
 
 // RankTexts returns the relevance of texts that are not indexed, such as notes, for the

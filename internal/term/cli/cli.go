@@ -165,7 +165,7 @@ func (p *program) otherCommands() []*cobra.Command {
 	gateway, protocol, check, store, demo := gatewayCommands{p}, protocolCommands{p}, checkCommands{p}, storeCommands{p}, demoCommands{p}
 	return []*cobra.Command{
 		compact.compactCommand(), compact.uncompactCommand(), compact.compactionsCommand(),
-		find.searchCommand(), find.grepCommand(),
+		find.searchCommand(), find.recallCommand(), find.grepCommand(),
 		adoptCommands{p}.adoptCommand(), exchange.importCommand(), exchange.exportCommand(), exchange.convertCommand(), exchange.handoffCommand(),
 		gateway.serveCommand(), gateway.statusCommand(), gateway.stopCommand(), gateway.openCommand(), tokenCommands{p}.tokenCommand(), protocol.mcpCommand(), protocol.acpCommand(), keyCommands{p}.keysCommand(), gateway.jobsCommand(), gateway.approvalsCommand(), gateway.usageCommand(),
 		memoryCommands{p}.memoryCommand(),

@@ -44,6 +44,9 @@ type GatewayOptions struct {
 	Tools *Tools
 	// Watched is true if a user sees answers as they are generated.
 	Watched bool
+	// Question is true if a question will be searched. It is prepared while the home is
+	// opened.
+	Question bool
 	// Report receives warnings.
 	Report func(message string)
 }

@@ -606,6 +606,7 @@ export interface Hit {
   matches?: number[][];
   n: number;
   parts?: Record<string, number>;
+  relevance: number;
   role: string;
   score: number;
   session: string;

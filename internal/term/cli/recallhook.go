@@ -1,0 +1,95 @@
+package cli
+
+import (
+	"encoding/json"
+	"path/filepath"
+	"regexp"
+	"slices"
+	"strings"
+
+	"firn.dev/wire"
+)
+
+// recallQuery is what firn recall is asked about: a prompt or a file.
+type recallQuery struct {
+	prompt, file string
+	// event is the name of the hook if a tool asks; the answer is then JSON.
+	event string
+	// session is the tool's id of the asking session, cwd its working directory.
+	session, cwd string
+}
+
+// hookInput is the input of a hook of Claude Code or Codex. Both have these fields. firn's
+// extension for pi writes the same.
+type hookInput struct {
+	Event   string          `json:"hook_event_name"`
+	Session string          `json:"session_id"`
+	CWD     string          `json:"cwd"`
+	Prompt  string          `json:"prompt"`
+	Tool    json.RawMessage `json:"tool_input"`
+}
+
+// readRecallQuery reads stdin: the JSON of a hook, or else a prompt or the name of a file.
+func readRecallQuery(data []byte, prompt bool) recallQuery {
+	var in hookInput
+	if err := json.Unmarshal(data, &in); err != nil || in.Event == "" {
+		text := strings.TrimSpace(string(data))
+		if prompt {
+			return recallQuery{prompt: text}
+		}
+		return recallQuery{file: text}
+	}
+	q := recallQuery{event: in.Event, session: in.Session, cwd: in.CWD}
+	switch in.Event {
+	case "UserPromptSubmit":
+		q.prompt = strings.TrimSpace(in.Prompt)
+	case "PreToolUse":
+		if q.file = toolFile(in.Tool); q.file != "" && !filepath.IsAbs(q.file) && filepath.IsAbs(q.cwd) {
+			q.file = filepath.Join(q.cwd, q.file)
+		}
+	}
+	return q
+}
+
+// patchedFile matches the first file of a patch of Codex.
+var patchedFile = regexp.MustCompile(`(?m)^\*\*\* (?:Update|Add|Delete) File: (.+)$`)
+
+// toolFile returns the file that a tool call is about, or "".
+func toolFile(input json.RawMessage) string {
+	var fields map[string]any
+	if json.Unmarshal(input, &fields) != nil {
+		return ""
+	}
+	for _, name := range []string{"file_path", "notebook_path", "path"} {
+		if file, ok := fields[name].(string); ok && file != "" {
+			return file
+		}
+	}
+	for _, name := range []string{"input", "patch", "command"} {
+		if text, ok := fields[name].(string); ok {
+			if m := patchedFile.FindStringSubmatch(text); m != nil {
+				return strings.TrimSpace(m[1])
+			}
+		}
+	}
+	return ""
+}
+
+// isAbout reports whether a hit is about the file: its session worked in a directory above the
+// file, or the message has the file's name with its directory. Hidden entries and tool output
+// are not.
+func (q recallQuery) isAbout(h wire.Hit) bool {
+	if slices.Contains(h.Marks, "hidden") || h.Role == "tool" || h.Role == "title" {
+		return false
+	}
+	base, dir := filepath.Base(q.file), filepath.Base(filepath.Dir(q.file))
+	if !strings.Contains(h.Snippet, base) {
+		return false
+	}
+	if h.CWD != "" && filepath.IsAbs(q.file) {
+		if rel, err := filepath.Rel(h.CWD, q.file); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return strings.Contains(h.Snippet, dir+"/"+base) || !filepath.IsAbs(q.file) && dir == "."
+}
