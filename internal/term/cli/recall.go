@@ -153,7 +153,7 @@ func recalledNotes(ctx context.Context, c *client.Client, q recallQuery) []wire.
 	}
 	var all []wire.Recalled
 	for _, at := range places {
-		found, err := c.Recall(ctx, at, firn.CutText(cmp.Or(q.prompt, q.file), 4000), recallNotes)
+		found, err := c.Memory.Recall(ctx, at, firn.CutText(cmp.Or(q.prompt, q.file), 4000), recallNotes)
 		if err != nil {
 			continue
 		}
