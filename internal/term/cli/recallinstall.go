@@ -148,7 +148,7 @@ func (p findCommands) uninstallRecall(name string) error {
 	}
 	if t.matcher == "" {
 		if err = ownExtension(path); err == nil {
-			err = os.Remove(path)
+			err = (vfs.OS{}).Remove(path)
 		}
 	} else {
 		err = changeHooks(path, func(hooks *jsonObject) error {
@@ -185,7 +185,7 @@ func ownExtension(path string) error {
 
 // writeToolFile writes a file of another tool, with its directory.
 func writeToolFile(path string, data []byte) error {
-	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
+	if err := (vfs.OS{}).MkdirAll(filepath.Dir(path)); err != nil {
 		return err
 	}
 	return vfs.WriteFile(vfs.OS{}, path, data)
@@ -225,7 +225,7 @@ func changeHooks(path string, change func(*jsonObject) error) error {
 		file.remove("hooks")
 	}
 	if len(file.members) == 0 {
-		if err := os.Remove(path); !errors.Is(err, fs.ErrNotExist) {
+		if err := (vfs.OS{}).Remove(path); !errors.Is(err, fs.ErrNotExist) {
 			return err
 		}
 		return nil
