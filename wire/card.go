@@ -30,6 +30,9 @@ type Card struct {
 	// Note briefly describes an entry that is not a message: a change of model or title, a
 	// reset key, a queued message.
 	Note string `json:"note,omitempty"`
+	// Sidechain is the role, user or assistant, of a message of a sub-agent that was
+	// recorded in the session of its caller.
+	Sidechain string `json:"sidechain,omitempty"`
 	// Bookkeeping means that the entry is not part of the conversation: an entry of an
 	// unknown type, or progress and similar records of the program that wrote the session.
 	Bookkeeping bool    `json:"bookkeeping,omitempty"`

@@ -120,8 +120,12 @@ type State struct {
 	Head     firn.EntryID `json:"head"`
 	Provider string       `json:"provider,omitempty"`
 	Model    string       `json:"model,omitempty"`
-	Thinking string       `json:"thinking,omitempty"`
-	Verbose  string       `json:"verbose,omitempty"`
+	// Foreign means that another program recorded the last answer: Provider, Model and
+	// Window are those of that answer, not those of the next one. A Window.Window of zero
+	// is not known.
+	Foreign  bool   `json:"foreign,omitempty"`
+	Thinking string `json:"thinking,omitempty"`
+	Verbose  string `json:"verbose,omitempty"`
 	// Send is the session's override of the send policy: allow, deny or empty.
 	Send string `json:"send,omitempty"`
 	// Auth is the session's credential profile, as provider/profile; empty if it uses the

@@ -281,12 +281,15 @@ func (p *prospect) coversWindow() bool {
 
 // Glimpse is the summary of a session's state.
 type Glimpse struct {
-	head       firn.EntryID
-	End        firn.Pos
-	state      firn.State
-	chosen     firn.State
-	provider   string
-	model      string
+	head     firn.EntryID
+	End      firn.Pos
+	state    firn.State
+	chosen   firn.State
+	provider string
+	model    string
+	// foreign is set if the model and the usage are those of an answer that another program
+	// recorded.
+	foreign    bool
 	thinking   provider.Thinking
 	usage      wire.Usage
 	fixed      wire.WindowTotals
@@ -323,6 +326,9 @@ func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 	now.breaker = compact.BreakerOf(p.path)
 	if p.Model == nil {
 		now.provider, now.model = p.path.State.Provider, p.path.State.Model
+	}
+	if m := foreignAnswer(p.path); m != nil && p.Model != nil && (m.Provider != p.Info.Provider || m.Model != p.Info.Name) {
+		now.foreign, now.provider, now.model, now.usage = true, m.Provider, m.Model, foreignUsage(setup, m, now.usage)
 	}
 	if now.damage, err = v.liveDamage(ctx, id, p); err != nil {
 		return Glimpse{}, err

@@ -334,6 +334,9 @@ func (r *entryReader) exact(ctx context.Context, low firn.Pos) (map[firn.Pos]str
 	if err != nil {
 		return nil, err
 	}
+	if foreignAnswer(l.path) != nil {
+		return nil, nil // the next window says nothing about those of another program
+	}
 	words := make(map[firn.Pos]string, len(l.branch))
 	for i, n := range l.branch {
 		words[l.nodes[n].at] = string(l.why[i])

@@ -68,6 +68,7 @@ func (t *builder) custom(b *firn.Custom) {
 	t.card.Type, t.card.Note = t.plain(b.Type), t.plain(said)
 	if m, ok := blocks.Sidechain(b); ok {
 		t.card.Note = t.plain("from a sub-agent (" + roles[m.Role] + ")")
+		t.card.Sidechain = roles[m.Role]
 		for _, part := range m.Parts {
 			t.part(part, m.Role)
 		}

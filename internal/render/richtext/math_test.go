@@ -36,9 +36,9 @@ func TestMath(t *testing.T) {
 		`press <kbd>Ctrl</kbd>+<kbd>C</kbd>`: "<p>press <kbd>Ctrl</kbd>+<kbd>C</kbd></p>\n",
 		`open <kbd> only`:                    "<p>open &lt;kbd&gt; only</p>\n",
 		`<kbd><b></kbd>`:                     "<p>&lt;kbd&gt;&lt;b&gt;&lt;/kbd&gt;</p>\n",
-		`it is[^1] so`:                       "<p>it is<sup>1</sup> so</p>\n",
-		`[^1]: word`:                         "<p><sup>1</sup> word</p>\n",
-		"[^a]: See *it*.\n[^b]: More.":       "<p><sup>a</sup> See <em>it</em>.</p>\n<p><sup>b</sup> More.</p>\n",
+		`it is[^1] so`:                       "<p>it is<sup class=\"note-ref\">1</sup> so</p>\n",
+		`[^1]: word`:                         "<p class=\"note\"><sup class=\"note-label\">1</sup> word</p>\n",
+		"[^a]: See *it*.\n[^b]: More.":       "<p class=\"note\"><sup class=\"note-label\">a</sup> See <em>it</em>.</p>\n<p class=\"note\"><sup class=\"note-label\">b</sup> More.</p>\n",
 		"```mermaid\ngraph TD\n```":          "<pre class=\"code\"><code class=\"language-mermaid\">graph TD\n</code></pre>\n",
 	} {
 		if got := richtext.Markdown(in); got != want && (!strings.HasSuffix(want, "=") || !strings.HasPrefix(got, want)) {

@@ -45,8 +45,8 @@ var (
 	noteStart = regexp.MustCompile(`^\[\^([A-Za-z0-9_-]{1,20})\]:[ \t]*`)
 )
 
-// noteParser parses footnotes and the references to them. A reference does not link to its
-// footnote: blocks are independent of each other.
+// noteParser parses footnotes and the references to them. A reference has no address of
+// its footnote, since blocks are independent of each other: the page links them by label.
 type noteParser struct{}
 
 // Trigger implements [parser.InlineParser] and [parser.BlockParser].
@@ -97,11 +97,11 @@ func footnote(w util.BufWriter, _ []byte, n ast.Node, entering bool) (ast.WalkSt
 	switch n := n.(type) {
 	case *noteRef:
 		if entering {
-			w.WriteString("<sup>" + html.EscapeString(n.label) + "</sup>")
+			w.WriteString(`<sup class="note-ref">` + html.EscapeString(n.label) + "</sup>")
 		}
 	case *note:
 		if entering {
-			w.WriteString("<p><sup>" + html.EscapeString(n.label) + "</sup> ")
+			w.WriteString(`<p class="note"><sup class="note-label">` + html.EscapeString(n.label) + "</sup> ")
 		} else {
 			w.WriteString("</p>\n")
 		}

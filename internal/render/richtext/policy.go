@@ -21,6 +21,8 @@ var policy = sync.OnceValue(func() *bluemonday.Policy {
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(?:language-[a-z0-9+#-]{1,20}|math|math display)$`)).OnElements("code")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(code|plain)$`)).OnElements("pre")
 	p.AllowAttrs("class").Matching(regexp.MustCompile(`^image$`)).OnElements("a")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^note$`)).OnElements("p")
+	p.AllowAttrs("class").Matching(regexp.MustCompile(`^note-(ref|label)$`)).OnElements("sup")
 	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
 	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|right|center)$`)).OnElements("th", "td")
 	p.AllowURLSchemes("http", "https", "mailto")

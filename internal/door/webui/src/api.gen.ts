@@ -183,6 +183,7 @@ export interface Card {
   provider?: string;
   role?: string;
   sender?: string;
+  sidechain?: string;
   stop?: string;
   time?: string;
   tokens?: number;
@@ -1160,6 +1161,7 @@ export interface State {
   compactions: number;
   counters: Counters;
   damage?: Damage[];
+  foreign?: boolean;
   head: string;
   interrupted?: boolean;
   messages: number;

@@ -22,6 +22,7 @@ export function complete(root: Element): void {
   for (const el of root.querySelectorAll("table")) box(el);
   for (const el of root.querySelectorAll<HTMLElement>("pre.code")) if (!el.closest(".tool-text")) bar(el);
   for (const el of root.querySelectorAll<HTMLElement>("pre, .table-box")) reach(el);
+  for (const el of root.querySelectorAll<HTMLElement>("sup.note-ref, sup.note-label")) noteLink(el);
   const formulas = [...root.querySelectorAll<HTMLElement>("code.math:not(.math-done)")].slice(0, mostFormulas).filter((el) => el.textContent!.length <= longest);
   if (formulas.length) void showMaths(formulas);
 }
@@ -58,6 +59,28 @@ async function showMaths(formulas: HTMLElement[]): Promise<void> {
     maths = undefined; // the source stays; the next text tries again
   }
 }
+
+// noteLink makes a button of the label of a footnote or of a reference to one.
+function noteLink(el: HTMLElement): void {
+  const label = el.textContent!;
+  const b = document.createElement("button");
+  b.type = "button";
+  b.className = "note-link";
+  b.textContent = label;
+  b.setAttribute("aria-label", el.classList.contains("note-ref") ? `Footnote ${label}` : `Back to the text of footnote ${label}`);
+  el.replaceChildren(b);
+}
+
+// The other end of a footnote is in the same message, perhaps in another block.
+document.addEventListener("click", (e) => {
+  const b = (e.target as Element | null)?.closest?.<HTMLElement>(".note-link");
+  if (!b) return;
+  const other = b.closest(".note-ref") ? ".note-label" : ".note-ref";
+  const all = (b.closest("article, .prose") ?? document).querySelectorAll<HTMLElement>(`${other} .note-link`);
+  const to = [...all].find((el) => el.textContent === b.textContent);
+  to?.scrollIntoView({ block: "center" });
+  to?.focus({ preventScroll: true });
+});
 
 // box lets a wide table scroll.
 function box(table: Element): void {

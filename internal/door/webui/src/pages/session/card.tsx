@@ -56,6 +56,8 @@ function alike(a: Row, b: Row): boolean {
   if (a.items.some((item, i) => item !== b.items[i])) return false;
   if ((a.results?.size ?? 0) !== (b.results?.size ?? 0)) return false;
   for (const [call, r] of a.results ?? []) if (b.results?.get(call)?.item !== r.item) return false;
+  if ((a.chains?.size ?? 0) !== (b.chains?.size ?? 0)) return false;
+  for (const [call, items] of a.chains ?? []) if (b.chains?.get(call)?.length !== items.length) return false;
   return true;
 }
 
@@ -218,7 +220,7 @@ function BlockView({ block, card, row, talk, calls, folded }: BlockProps) {
   switch (block.kind) {
     case "call": {
       const id = block.call ?? "";
-      return <ToolLine call={block} result={row.results?.get(id)} running={calls.has(id)} talk={talk} owner={card} folded={folded} />;
+      return <ToolLine call={block} result={row.results?.get(id)} running={calls.has(id)} talk={talk} owner={card} chain={row.chains?.get(id)} folded={folded} />;
     }
     case "result":
       return <ToolLine result={{ block, item: row.items[0]!, more: [] }} talk={talk} owner={card} folded={folded} />;

@@ -240,7 +240,7 @@ function Pickers({ talk }: { talk: Talk }) {
   const s = talk.watch.session.value;
   const own = s?.agent || "main";
   const agent = talk.agent.value || own;
-  const model = s?.state?.model || agents.find((a) => a.id === agent)?.model || "Model";
+  const model = (!s?.state?.foreign && s?.state?.model) || agents.find((a) => a.id === agent)?.model || "Model";
   return (
     <>
       {agents.length > 1 && (

@@ -41,6 +41,7 @@ function groupOf(rows: Row[], open: boolean): Row[] {
   const calls = rows.reduce((n, r) => n + r.items[0]!.card!.blocks!.filter((b) => b.kind === "call").length, 0);
   if (calls < 2) return rows;
   const results = new Map(rows.flatMap((r) => [...(r.results ?? [])]));
+  const chains = new Map(rows.flatMap((r) => [...(r.chains ?? [])]));
   const first = rows[0]!;
-  return [{ key: (open ? rows.at(-1)! : first).key, kind: "tools", items: rows.map((r) => r.items[0]!), rows, results, day: first.day, same: first.same }];
+  return [{ key: (open ? rows.at(-1)! : first).key, kind: "tools", items: rows.map((r) => r.items[0]!), rows, results, chains, day: first.day, same: first.same }];
 }

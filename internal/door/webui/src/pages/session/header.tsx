@@ -63,7 +63,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
       <p class="session-meta num">
         <Origin session={session} />
         {st?.model && <span title={st.provider}>{st.model}</span>}
-        {st && (
+        {st && st.window.window > 0 && (
           <a href={toSession(session.id, "window")} class="quiet-link">
             <WindowBar usage={st.window} />
           </a>

@@ -16,8 +16,9 @@ export interface Row {
   items: Item[];
   // rows are the entries of a group of tool calls.
   rows?: Row[];
-  // results are the results of the entry's calls.
+  // results are the results of the entry's calls, chains the messages of their sub-agents.
   results?: Map<string, Result>;
+  chains?: Map<string, Item[]>;
   // day is set on the first row of a day, same if the author is that of the row before.
   day?: string;
   same?: boolean;
@@ -36,7 +37,9 @@ export function rowsOf(items: readonly Item[], notes: boolean, at: string): Row[
   const keys = new Set<string>();
   let day = "";
   let spoke: Row | undefined;
+  const chains = new Chains();
   for (const item of items) {
+    if (chains.join(item)) continue;
     if (books.has(item.card?.type ?? "") || (!notes && isNote(item) && item.card!.id !== at) || joined(item, calls)) continue;
     const row = rowOf(item);
     const before = rows.at(-1);
@@ -53,13 +56,44 @@ export function rowsOf(items: readonly Item[], notes: boolean, at: string): Row[
       row.same = !row.day && !!spoke && goesOn(spoke, row);
       spoke = row;
     }
-    for (const block of item.card?.blocks ?? []) if (block.kind === "call" && block.call) calls.set(block.call, row);
+    for (const block of item.card?.blocks ?? []) {
+      if (block.kind !== "call" || !block.call) continue;
+      calls.set(block.call, row);
+      if (block.tool === "agent") chains.add(block, row);
+    }
     // A file may use an id twice.
     if (keys.has(row.key)) row.key += "@" + item.at;
     keys.add(row.key);
     rows.push(row);
   }
   return rows;
+}
+
+// Chains assigns the messages of sub-agents to the calls that started them. A chain begins with the
+// prompt of its call.
+class Chains {
+  private open: { call: Block; row: Row; begun: boolean }[] = [];
+  private now: { call: Block; row: Row } | undefined;
+
+  add(call: Block, row: Row): void {
+    this.open.push({ call, row, begun: false });
+  }
+
+  // join adds a message to the chain of its call, if the call is loaded.
+  join(item: Item): boolean {
+    const c = item.card;
+    if (!c?.sidechain) return false;
+    if (c.sidechain === "user" && c.blocks?.some((b) => b.kind === "text")) {
+      const text = c.blocks.find((b) => b.kind === "text")?.html ?? "";
+      const begun = this.open.find((o) => !o.begun && text !== "" && o.call.html?.startsWith(text)) ?? this.open.find((o) => !o.begun);
+      if (begun) begun.begun = true;
+      this.now = begun ?? this.now;
+    }
+    if (!this.now) return false;
+    const chains = (this.now.row.chains ??= new Map<string, Item[]>());
+    chains.set(this.now.call.call!, [...(chains.get(this.now.call.call!) ?? []), item]);
+    return true;
+  }
 }
 
 // The gateway's internal entries are shown only in the Raw tab.
@@ -113,5 +147,6 @@ function dayOf(item: Item): string {
 export function holds(row: Row, id: string): boolean {
   if (row.items.some((i) => i.card?.id === id)) return true;
   for (const r of row.results?.values() ?? []) if (r.item.card?.id === id) return true;
+  for (const items of row.chains?.values() ?? []) if (items.some((i) => i.card?.id === id)) return true;
   return false;
 }

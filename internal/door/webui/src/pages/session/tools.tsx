@@ -6,6 +6,7 @@ import { Icon, Time } from "../../ui";
 import type { Block, Card, Tool } from "../../wire";
 import { EntryMenu } from "./entrymenu";
 import { outClass, Picture, Whole, Why } from "./parts";
+import type { Item } from "./entries";
 import type { Result, Row } from "./rows";
 import type { Talk } from "./talk";
 
@@ -16,6 +17,8 @@ interface ToolProps {
   talk: Talk;
   // owner is the card with the call.
   owner?: Card;
+  // chain are the messages of the sub-agent that the call started.
+  chain?: readonly Item[];
   // folded is set if the line is closed at first whatever it is.
   folded?: boolean;
 }
@@ -39,7 +42,7 @@ export function elapsed(owner: Card | undefined, result: Result | undefined): nu
 }
 
 // ToolLine is a call with its result, as an expandable line.
-export function ToolLine({ call, result, running, talk, owner, folded }: ToolProps) {
+export function ToolLine({ call, result, running, talk, owner, chain, folded }: ToolProps) {
   const kind = call?.tool || result?.block.tool || "";
   const [open, setOpen] = useState(!folded && shown.has(kind));
   const r = result?.block;
@@ -69,11 +72,56 @@ export function ToolLine({ call, result, running, talk, owner, folded }: ToolPro
               <Whole block={call} talk={talk} owner={owner?.id} />
             </>
           )}
+          {chain && <Chain items={chain} talk={talk} />}
           {r && <ResultView kind={kind} result={result!} talk={talk} owner={owner} call={call} />}
         </div>
       )}
     </div>
   );
+}
+
+// Chain is the conversation of a sub-agent. Its first message is the prompt, which the call shows.
+function Chain({ items, talk }: { items: readonly Item[]; talk: Talk }) {
+  const [open, setOpen] = useState(false);
+  const said = items.slice(items[0]?.card?.sidechain === "user" ? 1 : 0);
+  if (said.length === 0) return null;
+  return (
+    <div class="chain">
+      <button type="button" class="fold-line" aria-expanded={open} onClick={() => setOpen(!open)}>
+        <Icon name={open ? "down" : "right"} />
+        <span class="fold-name">Conversation of the sub-agent</span>
+        <span class="fold-preview">{plural(said.length, "message")}</span>
+      </button>
+      {open &&
+        said.map((i) => (
+          <div key={i.key} class={"chain-message chain-" + i.card!.sidechain}>
+            {(i.card!.blocks ?? []).map((b, n) =>
+              b.kind === "call" ? (
+                <ToolLine key={n} call={b} result={chainResult(said, b)} talk={talk} owner={i.card} folded />
+              ) : b.kind === "result" && hasCall(said, b) ? null : (
+                <div key={n}>
+                  <Html class={b.kind === "text" ? "prose nested" : "tool-text"} html={b.html ?? ""} />
+                  <Whole block={b} talk={talk} owner={i.card!.id} />
+                </div>
+              ),
+            )}
+          </div>
+        ))}
+    </div>
+  );
+}
+
+function hasCall(said: readonly Item[], result: Block): boolean {
+  return said.some((i) => i.card!.blocks?.some((b) => b.kind === "call" && b.call === result.call));
+}
+
+// chainResult returns the result of a call of a sub-agent.
+function chainResult(said: readonly Item[], call: Block): Result | undefined {
+  for (const item of said) {
+    const block = item.card!.blocks?.find((b) => b.kind === "result" && b.call === call.call);
+    if (block) return { block, item, more: [] };
+  }
+  return undefined;
 }
 
 // Results of these kinds are prose.
