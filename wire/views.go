@@ -131,6 +131,42 @@ type Spending struct {
 	Partial  bool `json:"partial,omitempty"`
 }
 
+// UsageReport is the usage of all sessions in a period, by several dimensions.
+type UsageReport struct {
+	// Since is the first day of the period; empty if it has no limit.
+	Since string `json:"since,omitempty"`
+	// Calendar has the days with usage of the last year, oldest first, whatever the period.
+	Calendar []UsageDay `json:"calendar"`
+	// Days and Agents are the usage by day and model, and by day and agent, oldest first.
+	Days   []SpendingRow `json:"days"`
+	Agents []SpendingRow `json:"agents"`
+	// Models and Projects are sums, the most expensive first. A project is a directory.
+	Models   []SpendingRow `json:"models"`
+	Projects []SpendingRow `json:"projects"`
+	// Tools are the calls of tools, most calls first.
+	Tools []ToolUse `json:"tools"`
+	Total Counters  `json:"total"`
+	// Sessions is the number of sessions with entries, in all periods. Partial means that
+	// some could not be read, or are not counted yet.
+	Sessions int  `json:"sessions"`
+	Partial  bool `json:"partial,omitempty"`
+}
+
+// UsageDay is the usage of one day.
+type UsageDay struct {
+	Day     string  `json:"day"`
+	Answers int     `json:"answers"`
+	Tokens  int64   `json:"tokens"`
+	Cost    float64 `json:"cost"`
+}
+
+// ToolUse is the number of calls of a tool and how many of them failed.
+type ToolUse struct {
+	Name     string `json:"name"`
+	Calls    int    `json:"calls"`
+	Failures int    `json:"failures"`
+}
+
 // SpendingRow is the usage of one day, model, agent or session.
 type SpendingRow struct {
 	Name string `json:"name"`

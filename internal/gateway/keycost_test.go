@@ -186,3 +186,41 @@ func TestKeyPageOrder(t *testing.T) {
 		t.Error("a bad cursor is accepted")
 	}
 }
+
+// TestUsageReportCost checks that a second report reads what was appended since the first,
+// however many sessions there are.
+func TestUsageReportCost(t *testing.T) {
+	cost := func(sessions int) (ops, bytes int64) {
+		g, st, fsys := homeWithKeys(t, sessions, 1)
+		report := func(want int) {
+			r, err := g.UsageReport(t.Context(), time.Time{})
+			if err != nil || r.Partial || r.Total.Answers != want || r.Sessions != sessions {
+				t.Fatalf("%d answers in %d sessions, %v", r.Total.Answers, r.Sessions, err)
+			}
+		}
+		report(0)
+		answer := firn.AssistantText("An answer.")
+		answer.Body.(*firn.Message).Usage = &firn.Usage{Input: 1, Output: 1}
+		keyed, _ := store.As[store.Keyed](st)
+		id, err := keyed.Lookup(t.Context(), "agent:main:telegram:direct:0000")
+		if err != nil {
+			t.Fatal(err)
+		}
+		if _, err := st.Append(t.Context(), id, store.Any, answer); err != nil {
+			t.Fatal(err)
+		}
+		report(1) // the row of the session is written
+		if _, err := st.Append(t.Context(), id, store.Any, answer); err != nil {
+			t.Fatal(err)
+		}
+		ops, bytes = fsys.ops.Load(), fsys.bytes.Load()
+		report(2)
+		return fsys.ops.Load() - ops, fsys.bytes.Load() - bytes
+	}
+	smallOps, smallBytes := cost(30)
+	largeOps, largeBytes := cost(300)
+	if largeOps > smallOps+5 || largeBytes > smallBytes+smallBytes/4 {
+		t.Errorf("a report takes %d operations and %d bytes in a home of 300 sessions, %d and %d in one of 30", largeOps, largeBytes, smallOps, smallBytes)
+	}
+	t.Logf("30 sessions: %d operations, %d bytes; 300: %d and %d", smallOps, smallBytes, largeOps, largeBytes)
+}

@@ -79,6 +79,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 		{"POST", "/v1/maintenance", wire.Maintain{Enforce: true}, `MaintainNow true`},
 		{"GET", "/v1/usage?by=day&since=2026-03-01", nil, `Usage day  2026-03-01`},
 		{"GET", "/v1/usage?since=2026-03-01", nil, `Usage day  2026-03-01`},
+		{"GET", "/v1/usage/report?since=2026-03-01", nil, `UsageReport 2026-03-01`},
 	}
 	for _, c := range cases {
 		var changes []change

@@ -466,6 +466,11 @@ func (f *fake) Running(context.Context) []wire.Session {
 	return slices.Clone(f.sessions)
 }
 
+func (f *fake) UsageReport(_ context.Context, since time.Time) (wire.UsageReport, error) {
+	tools := []wire.ToolUse{{Name: "=cmd", Calls: 3, Failures: 1}}
+	return wire.UsageReport{Models: []wire.SpendingRow{{Name: "a/b", Counters: wire.Counters{Input: 3, Cost: 0.25, Answers: 1}}}, Tools: tools}, f.note("UsageReport %s", since.Format(time.DateOnly))
+}
+
 func (f *fake) Usage(_ context.Context, q view.UsageQuery) (wire.Spending, error) {
 	rows := []wire.SpendingRow{{Name: "=1+1", Title: `a "title", with`, Counters: wire.Counters{Input: 3, Cost: 0.25, Answers: 1}}}
 	return wire.Spending{By: q.By, And: q.And, Rows: rows}, f.note("Usage %s %s %s", q.By, q.And, q.Since.Format(time.DateOnly))

@@ -90,7 +90,7 @@ var matrix = []struct {
 	{rights{wire.ScopeHook, 200, 200}, "me"},
 	{rights{wire.ScopeRead, 200, 200}, "allEvents getConversation getResponse indexState listAgents listBin listFormats listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
 	{rights{wire.ScopeRead, 200, 404}, "getNote listMemoryChanges listNotes recall"},
-	{rights{wire.ScopeRead, 403, 403}, "listSources listTags metrics ops usage"},
+	{rights{wire.ScopeRead, 403, 403}, "listSources listTags metrics ops usage usageReport"},
 	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listApprovals listChildren listCompactions listEntries sessionEvents"},
 	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createResponse deleteConversation deleteResponse patchSessions"},
 	{rights{wire.ScopeWrite, 200, 403}, "importSession newSession"},

@@ -232,6 +232,9 @@ func statusRoutes() []operation {
 			text("by", "Groups by this; default: day.", "day", "model", "agent", "session"), text("and", "Second grouping.", "day", "model", "agent", "session"),
 			{name: "since", kind: "date-time", what: "Only usage at or after this time."}, text("format", "Response format; default: json.", "json", "csv"),
 		}, action: usageAction()},
+		{method: "GET", path: "/v1/usage/report", name: "usageReport", scope: wire.ScopeRead, what: "Returns token usage, cost and tool calls by day, model, agent, project and tool.", query: []param{
+			{name: "since", kind: "date-time", what: "Only usage on or after the day of this time."}, text("format", "Response format; default: json.", "json", "csv"),
+		}, action: action{out: reflect.TypeFor[wire.UsageReport](), content: typeCSV, run: on(usageCalls.report)}},
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Returns the gateway's status.", action: give(statusCalls.status)},
 		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists agents.", action: give(statusCalls.listAgents)},
 		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists available models. The response also has the fields of OpenAI's API, in which agents are listed as models.", query: []param{flag("local", "Also asks the servers on the gateway's machine, such as Ollama, for their models.")}, action: give(statusCalls.listModels)},

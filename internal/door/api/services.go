@@ -5,6 +5,7 @@ import (
 	"io"
 	"iter"
 	"net/textproto"
+	"time"
 
 	"firn.dev"
 	"firn.dev/internal/gateway"
@@ -187,6 +188,7 @@ type statusAPI interface {
 // usageAPI reports the used tokens.
 type usageAPI interface {
 	Usage(ctx context.Context, q view.UsageQuery) (wire.Spending, error)
+	UsageReport(ctx context.Context, since time.Time) (wire.UsageReport, error)
 }
 
 // workAPI runs work started by programs: hooks, jobs and maintenance.

@@ -68,6 +68,11 @@ func (w *wrapper) Ordered(ctx context.Context, q store.Query, order Order, curso
 	return w.catalogue.Ordered(ctx, q, order, cursor)
 }
 
+// Since returns the changes of the catalogue after a position.
+func (w *wrapper) Since(ctx context.Context, from Feed) ([]store.Info, bool, Feed, error) {
+	return w.catalogue.Since(ctx, from)
+}
+
 // Count returns the number of matching sessions from the catalogue.
 func (w *wrapper) Count(ctx context.Context, q store.Query) (int, error) {
 	return w.catalogue.Count(ctx, q)

@@ -33,6 +33,7 @@ type View struct {
 	numbers numbers
 	surveys surveys
 	ledger  ledger
+	reports reports
 }
 
 // Options configures a view. All fields except Dialect, Encode, Narrow and Resident are
@@ -84,6 +85,7 @@ func (v *View) Resident() agent.Resident { return v.cache }
 // Erased drops cached data of a session after something was erased.
 func (v *View) Erased(id firn.ID) {
 	v.ledger.forget(id)
+	v.reports.erased(id)
 	v.Moved(id)
 }
 

@@ -1251,6 +1251,12 @@ export interface ToolSpec {
   schema?: unknown;
 }
 
+export interface ToolUse {
+  calls: number;
+  failures: number;
+  name: string;
+}
+
 export interface Tree {
   branches: number;
   cursor?: string;
@@ -1307,6 +1313,26 @@ export interface Usage {
   level?: string;
   tokens: number;
   window: number;
+}
+
+export interface UsageDay {
+  answers: number;
+  cost: number;
+  day: string;
+  tokens: number;
+}
+
+export interface UsageReport {
+  agents: SpendingRow[] | null;
+  calendar: UsageDay[] | null;
+  days: SpendingRow[] | null;
+  models: SpendingRow[] | null;
+  partial?: boolean;
+  projects: SpendingRow[] | null;
+  sessions: number;
+  since?: string;
+  tools: ToolUse[] | null;
+  total: Counters;
 }
 
 export interface Verified {

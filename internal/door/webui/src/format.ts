@@ -46,9 +46,9 @@ export function percent(part: number, of: number): string {
 
 const money = new Intl.NumberFormat("en", { minimumFractionDigits: 2, maximumFractionDigits: 2 });
 
-// cost formats dollars: $0, $0.42, $1,284.00.
+// cost formats dollars: $0.00, <$0.01, $0.42, $1,284.00.
 export function cost(dollars: number): string {
-  if (dollars === 0) return "$0";
+  if (dollars === 0) return "$0.00";
   return dollars < 0.01 ? "<$0.01" : "$" + money.format(dollars);
 }
 

@@ -1,0 +1,60 @@
+package api
+
+import (
+	"encoding/csv"
+	"net/http"
+	"strconv"
+
+	"firn.dev/internal/gateway"
+	"firn.dev/internal/gateway/view"
+	"firn.dev/wire"
+)
+
+// report responds with the usage report as JSON or CSV.
+func (c usageCalls) report() error {
+	since, format := c.query.moment("since"), c.query.text("format")
+	if c.query.err != nil {
+		return c.query.err
+	}
+	if c.who.bound() {
+		return boundTo("reading the usage of all sessions")
+	}
+	if format != "" && format != "json" && format != "csv" {
+		return gateway.Invalid("unknown usage format %q: expected json or csv", view.Clip(format))
+	}
+	r, err := c.gateway.UsageReport(c.r.Context(), since)
+	if err != nil {
+		return err
+	}
+	if format != "csv" {
+		return c.reply(http.StatusOK, r)
+	}
+	return c.reportTable(&r)
+}
+
+// reportTable writes a report as CSV: a row for each day and model, day and agent, model,
+// project and tool.
+func (c usageCalls) reportTable(r *wire.UsageReport) error {
+	head := c.w.Header()
+	head.Set("Content-Type", typeCSV+"; charset=utf-8")
+	head.Set("Content-Disposition", `attachment; filename="usage.csv"`)
+	c.deadline()
+	w := csv.NewWriter(c.w)
+	// Write errors mean the client disconnected.
+	_ = w.Write([]string{"kind", "name", "and", "answers", "input", "output", "cacheRead", "cacheWrite", "cost", "calls", "failures"})
+	number := func(n int64) string { return strconv.FormatInt(n, 10) }
+	for _, part := range []struct {
+		kind string
+		rows []wire.SpendingRow
+	}{{"day-model", r.Days}, {"day-agent", r.Agents}, {"model", r.Models}, {"project", r.Projects}} {
+		for _, row := range part.rows {
+			_ = w.Write([]string{part.kind, escapeFormula(row.Name), escapeFormula(row.And), strconv.Itoa(row.Answers), number(row.Input), number(row.Output),
+				number(row.CacheRead), number(row.CacheWrite), strconv.FormatFloat(row.Cost, 'f', -1, 64), "", ""})
+		}
+	}
+	for _, tool := range r.Tools {
+		_ = w.Write([]string{"tool", escapeFormula(tool.Name), "", "", "", "", "", "", "", strconv.Itoa(tool.Calls), strconv.Itoa(tool.Failures)})
+	}
+	w.Flush()
+	return nil
+}
