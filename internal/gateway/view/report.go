@@ -16,13 +16,13 @@ import (
 	"firn.dev/wire"
 )
 
-// reports keeps the statistics of all sessions for [View.UsageReport]: sums by day, and for
+// reports keeps the statistics of all sessions for UsageReport: sums by day, and for
 // each session what it contributed. A report adds the entries that were appended since the
 // last one. The statistics are derived from the transcripts and can be discarded.
 type reports struct {
+	view *View
 	// turn is held by the report in progress. It is a channel, so that waiting for it ends
 	// with the request.
-	once sync.Once
 	turn chan struct{}
 
 	feed     index.Feed
@@ -86,16 +86,15 @@ type changeFeed interface {
 // no limit. It includes the sessions of Usage. It reads only the entries that were appended
 // since the last report, at most two million; a session that it could not read, or not
 // completely, makes the report partial.
-func (v *View) UsageReport(ctx context.Context, since time.Time) (wire.UsageReport, error) {
-	r := &v.reports
-	r.once.Do(func() { r.turn = make(chan struct{}, 1) })
+func (r *reports) UsageReport(ctx context.Context, since time.Time) (wire.UsageReport, error) {
+	v := r.view
 	select {
 	case r.turn <- struct{}{}:
 	case <-ctx.Done():
 		return wire.UsageReport{}, ctx.Err()
 	}
 	defer func() { <-r.turn }()
-	if err := v.updateReports(ctx); err != nil {
+	if err := r.update(ctx); err != nil {
 		return wire.UsageReport{}, err
 	}
 	first := ""
@@ -119,10 +118,9 @@ func (r *reports) reset(zone string) {
 	r.behind, r.faults = make(map[firn.ID]store.Info), make(map[firn.ID]bool)
 }
 
-// updateReports adds what was appended to sessions since the last report.
-func (v *View) updateReports(ctx context.Context) error {
-	r := &v.reports
-	if zone := v.Zone().String(); r.sessions == nil || r.zone != zone {
+// update adds what was appended to sessions since the last report.
+func (r *reports) update(ctx context.Context) error {
+	if zone := r.view.Zone().String(); r.sessions == nil || r.zone != zone {
 		r.reset(zone)
 	}
 	r.mu.Lock()
@@ -132,7 +130,7 @@ func (v *View) updateReports(ctx context.Context) error {
 	}
 	r.forget = nil
 	r.mu.Unlock()
-	infos, whole, now, err := v.changedSessions(ctx)
+	infos, whole, now, err := r.changedSessions(ctx)
 	if err != nil {
 		return fmt.Errorf("list sessions: %w", err)
 	}
@@ -156,7 +154,7 @@ func (v *View) updateReports(ctx context.Context) error {
 		if budget <= 0 {
 			break
 		}
-		err := v.readContribution(ctx, &info, &budget)
+		err := r.readContribution(ctx, &info, &budget)
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
@@ -171,11 +169,11 @@ func (v *View) updateReports(ctx context.Context) error {
 }
 
 // changedSessions returns the sessions that changed since the last report, or all.
-func (v *View) changedSessions(ctx context.Context) (infos []store.Info, whole bool, now index.Feed, err error) {
-	if feed, ok := store.As[changeFeed](v.Store); ok {
-		return feed.Since(ctx, v.reports.feed)
+func (r *reports) changedSessions(ctx context.Context) (infos []store.Info, whole bool, now index.Feed, err error) {
+	if feed, ok := store.As[changeFeed](r.view.Store); ok {
+		return feed.Since(ctx, r.feed)
 	}
-	for info, err := range v.Every(ctx, store.Query{}) {
+	for info, err := range r.view.Every(ctx, store.Query{}) {
 		if err != nil {
 			return nil, false, now, err
 		}
@@ -207,8 +205,7 @@ func (r *reports) add(key sumKey, s sum, sign int) {
 }
 
 // readContribution reads the new entries of a session.
-func (v *View) readContribution(ctx context.Context, info *store.Info, budget *int) error {
-	r := &v.reports
+func (r *reports) readContribution(ctx context.Context, info *store.Info, budget *int) error {
 	c := r.sessions[info.ID]
 	if c != nil && (c.bytes > info.Bytes || c.end > info.End || c.agent != info.Agent || c.project != info.Directory()) {
 		r.drop(info.ID)
@@ -218,7 +215,7 @@ func (v *View) readContribution(ctx context.Context, info *store.Info, budget *i
 		c = &contribution{agent: info.Agent, project: info.Directory(), sums: make(map[sumKey]sum), calls: make(map[string]string)}
 		r.sessions[info.ID] = c
 	}
-	for rec, err := range v.Store.Read(ctx, info.ID, c.end) {
+	for rec, err := range r.view.Store.Read(ctx, info.ID, c.end) {
 		if err != nil {
 			return fmt.Errorf("sum usage of session %s: %w", info.ID, err)
 		}
@@ -233,7 +230,7 @@ func (v *View) readContribution(ctx context.Context, info *store.Info, budget *i
 			continue
 		}
 		if e, err := rec.Entry(); err == nil {
-			r.entry(c, &e, v.Zone())
+			r.entry(c, &e, r.view.Zone())
 		}
 	}
 	c.bytes = info.Bytes

@@ -33,7 +33,7 @@ type View struct {
 	numbers numbers
 	surveys surveys
 	ledger  ledger
-	reports reports
+	*reports
 }
 
 // Options configures a view. All fields except Dialect, Encode, Narrow and Resident are
@@ -72,6 +72,7 @@ type Setup struct {
 // New returns a view. It reads nothing.
 func New(o Options, s Setup) *View {
 	v := &View{Options: o, cache: newResidentCache(o.Resident)}
+	v.reports = &reports{view: v, turn: make(chan struct{}, 1)}
 	v.Reload(s)
 	return v
 }
@@ -85,7 +86,7 @@ func (v *View) Resident() agent.Resident { return v.cache }
 // Erased drops cached data of a session after something was erased.
 func (v *View) Erased(id firn.ID) {
 	v.ledger.forget(id)
-	v.reports.erased(id)
+	v.erased(id)
 	v.Moved(id)
 }
 
