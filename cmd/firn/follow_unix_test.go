@@ -76,8 +76,15 @@ func TestFollow(t *testing.T) {
 // serveHome runs a gateway until the test ends.
 func serveHome(t *testing.T, home string) {
 	t.Helper()
+	serveWith(t, firnCommand(home).Env)
+}
+
+// serveWith runs a gateway with an environment until the test ends.
+func serveWith(t *testing.T, env []string) {
+	t.Helper()
 	out := linetest.NewRecorder(t)
-	cmd := firnCommand(home, "serve", "--json")
+	cmd := exec.Command("firn", "serve", "--json")
+	cmd.Env = env
 	cmd.Stdout, cmd.Stderr = out, linetest.NewRecorder(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)

@@ -1,6 +1,10 @@
 package main
 
 import (
+	"fmt"
+	"io"
+	"net/http"
+	"net/http/httptest"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -51,6 +55,84 @@ func TestTwoTerminals(t *testing.T) {
 			}
 			onlySession(t, home)
 			verify(t, home)
+		})
+	}
+}
+
+// halvingServer answers as LM Studio does, and waits in the middle of each answer until goOn
+// receives a value.
+func halvingServer(t *testing.T, goOn <-chan struct{}) (url string) {
+	mux := http.NewServeMux()
+	mux.HandleFunc("GET /v1/models", func(w http.ResponseWriter, _ *http.Request) {
+		_, _ = w.Write([]byte(`{"data":[{"id":"slow","object":"model"}],"object":"list"}`))
+	})
+	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
+		asked, _ := io.ReadAll(r.Body)
+		turn := strings.Contains(string(asked), `"tools"`) // or else it asks for a title
+		w.Header().Set("Content-Type", "text/event-stream")
+		for i, text := range []string{`{"role":"assistant","content":"The first half.\n\nThe "}`, `{"content":"second half."}`} {
+			fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"slow\",\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", text)
+			w.(http.Flusher).Flush()
+			if i > 0 || !turn {
+				continue
+			}
+			select {
+			case <-goOn:
+			case <-r.Context().Done():
+				return
+			}
+		}
+		_, _ = io.WriteString(w, `data: {"id":"c","object":"chat.completion.chunk","created":1,"model":"slow","choices":[{"index":0,"delta":{},"finish_reason":"stop"}]}`+"\n\ndata: [DONE]\n\n")
+	})
+	s := httptest.NewServer(mux)
+	t.Cleanup(s.Close)
+	return s.URL + "/v1"
+}
+
+// TestTwoTerminalsStream shows an answer in the other terminal while it is streamed, with and
+// without a gateway, each part once.
+func TestTwoTerminalsStream(t *testing.T) {
+	for name, served := range map[string]bool{"with a gateway": true, "without": false} {
+		t.Run(name, func(t *testing.T) {
+			home, dir, goOn := t.TempDir(), t.TempDir(), make(chan struct{})
+			env := append(onlyLocal(t, home, halvingServer(t, goOn)), "FIRN_MODEL=lmstudio/slow")
+			if served {
+				serveWith(t, env)
+			}
+			open := func() *window {
+				cmd := exec.Command("firn", "chat")
+				cmd.Env = env
+				return runInWindow(t, dir, cmd, 80, 24)
+			}
+			a := open()
+			a.Await(t, "new session")
+			a.press("Begin.\r")
+			a.Await(t, "The first half.")
+			goOn <- struct{}{}
+			a.Await(t, "The second half.")
+			b := open()
+			b.Await(t, "Begin.")
+			a.AwaitThat(t, "the turn is over", func() bool { return strings.Contains(a.All(), "on disk") })
+			before := strings.Count(b.All(), "half.")
+			a.press("Again.\r")
+			b.Await(t, "· another client: Again.")
+			b.AwaitThat(t, "the first half is shown before the answer is complete", func() bool { return strings.Count(b.All(), "half.") > before })
+			if n := strings.Count(b.All(), "half.") - before; n != 1 {
+				t.Errorf("%d halves are shown before the second one was sent", n)
+			}
+			goOn <- struct{}{}
+			b.AwaitThat(t, "the second half is shown", func() bool { return strings.Count(b.All(), "half.") > before+1 })
+			b.press("/status\r") // its output follows all of the answer
+			b.Await(t, "tokens")
+			if all := b.All(); strings.Count(all, "half.") != before+2 {
+				t.Errorf("parts of the answer are repeated:\n%s", all)
+			}
+			a.AwaitThat(t, "the turn of A is over", func() bool { return strings.HasSuffix(strings.TrimSpace(a.String()), "›") })
+			close(goOn) // for requests of the chat itself
+			for _, w := range []*window{a, b} {
+				w.press("\x04")
+				w.ends(0)
+			}
 		})
 	}
 }

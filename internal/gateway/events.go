@@ -2,6 +2,7 @@ package gateway
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"iter"
 
@@ -74,15 +75,16 @@ func noPosition(id firn.ID, pos firn.Pos, why string) error {
 // followed is a log entry as an event, or the error that ended the log.
 type followed struct {
 	event wire.Event
-	// entry is the entry's ID, pos the position after it. quiet entries are not sent.
+	// entry is the entry's ID, pos the position after it. quiet entries are not sent; the
+	// event of a draft is a delta.
 	entry firn.EntryID
 	pos   firn.Pos
 	quiet bool
 	err   error
 }
 
-// entryEvent converts a log record to an event. It returns false for drafts, which were
-// sent as deltas.
+// entryEvent converts a log record to an event. It returns false and a delta for drafts,
+// whose text was sent as deltas if the turn runs in this process.
 func (g *eventFeeds) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
 	if rec.Gap != nil {
 		e := event(wire.EntryAppended, id, g.RecordEntry(ctx, id, rec, html))
@@ -92,7 +94,12 @@ func (g *eventFeeds) entryEvent(ctx context.Context, id firn.ID, rec *firn.Recor
 	entry, err := rec.Entry()
 	if err == nil {
 		if c, ok := entry.Body.(*firn.Custom); ok && c.Type == firn.DraftType {
-			return wire.Event{}, false
+			var chunk struct {
+				Answer firn.EntryID `json:"answer"`
+				Text   string       `json:"text"`
+			}
+			_ = json.Unmarshal(c.Data, &chunk) // invalid members are left empty
+			return event(wire.DeltaText, id, wire.Delta{Text: chunk.Text, Entry: chunk.Answer}), false
 		}
 	}
 	name := wire.EntryAppended

@@ -36,6 +36,10 @@ type eventStream struct {
 	// last is the log position sent so far, past are the latest entries sent.
 	last firn.Pos
 	past []firn.EntryID
+	// live is true if the log was sent up to its end at the start. streamed is the answer of
+	// the last delta that a turn of this process has sent.
+	live     bool
+	streamed firn.EntryID
 	// held are events that arrived while the log was being sent.
 	held []wire.Event
 	// growing is the partial answer on a page. due fires when an update is to be sent,
@@ -72,7 +76,9 @@ func (g *eventFeeds) streamEvents(ctx context.Context, id firn.ID, after firn.Po
 			for range t.logged { // drain until the follower has ended
 			}
 		}()
-		if t.sendLogUntil(end) && t.sendCurrent(now, kept) && t.sendHeld() {
+		caughtUp := t.sendLogUntil(end)
+		t.live, t.streamed = true, now.Entry
+		if caughtUp && t.sendCurrent(now, kept) && t.sendHeld() {
 			for t.next() {
 			}
 		}
@@ -158,7 +164,7 @@ func (t *eventStream) sendEntry(f followed, ok bool) bool {
 	}
 	t.last = max(t.last, f.pos)
 	if f.quiet {
-		return true
+		return !t.isElsewhere(f.event) || t.delta(f.event)
 	}
 	if t.past = append(t.past, f.entry); len(t.past) > remembered {
 		t.past = slices.Delete(t.past, 0, len(t.past)-remembered)
@@ -167,6 +173,13 @@ func (t *eventStream) sendEntry(f followed, ok bool) bool {
 		t.growing = growingAnswer{}
 	}
 	return t.yield(f.event, nil)
+}
+
+// isElsewhere reports whether the event of a draft is new text of a turn that runs in another
+// process, which sends no deltas to this one.
+func (t *eventStream) isElsewhere(e wire.Event) bool {
+	d := wire.DataOf[wire.Delta](e)
+	return t.live && d.Text != "" && d.Entry != t.streamed && len(t.held) == 0 && len(t.listener.events) == 0 && !t.g.events.isRunning(t.id)
 }
 
 // sendCurrent sends the start and the content of a turn that was running when the listener
@@ -204,6 +217,7 @@ func (t *eventStream) handleEvent(e wire.Event) bool {
 	case logReached:
 		return t.sendLogUntil(e.Pos)
 	case wire.DeltaText, wire.DeltaThinking:
+		t.streamed = wire.DataOf[wire.Delta](e).Entry
 		return t.delta(e)
 	}
 	return t.sendGrowth() && t.yield(e, nil)

@@ -54,6 +54,14 @@ func (h *hub) listenToAll() (*listener, []moment) {
 	return h.add(&listener{}), running
 }
 
+// isRunning reports whether a turn of a session runs in this process or in a gateway that
+// forwards its events.
+func (h *hub) isRunning(id firn.ID) bool {
+	h.mu.Lock()
+	defer h.mu.Unlock()
+	return h.partials[id] != nil
+}
+
 // now returns a snapshot. For a nil partial, running is false.
 func (p *partial) now() moment {
 	if p == nil {

@@ -113,21 +113,14 @@ func (s *Message) Text() string {
 // Draft returns the partial answer that an entry stores, or false if it stores none. The
 // final answer repeats the text.
 func (l Line) Draft() (text string, ok bool) {
-	_, text, ok = l.DraftOf()
-	return text, ok
-}
-
-// DraftOf is like Draft and also returns the ID that the final answer will have.
-func (l Line) DraftOf() (answer firn.EntryID, text string, ok bool) {
 	if l.Custom != firn.DraftType {
-		return "", "", false
+		return "", false
 	}
 	var piece struct {
-		Answer firn.EntryID `json:"answer"`
-		Text   string       `json:"text"`
+		Text string `json:"text"`
 	}
 	_ = json.Unmarshal(l.Data, &piece) // invalid members are left empty
-	return piece.Answer, piece.Text, true
+	return piece.Text, true
 }
 
 // usageType is the type of an entry that records usage outside of turns.

@@ -149,31 +149,22 @@ func TestLive(t *testing.T) {
 	h.events <- wire.Event{Name: wire.DeltaText, Data: []byte(`{"text":"half an ","entry":"x"}`)}
 	h.events <- wire.Event{Name: wire.DeltaText, Data: []byte(`{"text":"answer","entry":"x"}`)}
 	g.shows("agent is answering", "half an answer")
-	// Parts of an answer in the log repeat the deltas.
-	h.events <- draftEvent("x", "half an answer", 5)
 	h.change(4, 6)
 	h.events <- wire.Event{Name: wire.EntryAppended, Pos: 6, Data: []byte(`{"line":{"type":"message","id":"x","message":{"role":"assistant","content":"half an answer"}}}`)}
 	g.shows("Question 5", "Answer 6")
 	if s := g.String(); strings.Contains(s, "answering") || strings.Contains(s, "half an") {
 		t.Errorf("the partial answer is still shown\n%s", s)
 	}
-	// Without a gateway, the parts in the log are all there is.
-	h.events <- draftEvent("y", "from ", 7)
-	h.events <- draftEvent("y", "the log", 8)
-	g.shows("from the log")
+	h.events <- wire.Event{Name: wire.TurnPartial, Data: []byte(`{"text":"from the start","entry":"y"}`)}
+	g.shows("from the start")
 	h.events <- wire.Event{Name: wire.TurnFailed}
 	h.events <- wire.Event{Name: wire.HeadMoved, Data: []byte(`{"line":{"type":"head"}}`)}
 	h.change(2, 6)
 	g.shows("2 sessions")
-	if s := g.String(); strings.Contains(s, "from the log") || strings.Contains(s, "Session 3") {
+	if s := g.String(); strings.Contains(s, "from the start") || strings.Contains(s, "Session 3") {
 		t.Errorf("it still shows\n%s", s)
 	}
 	quit("q")
-}
-
-func draftEvent(answer, text string, pos int) wire.Event {
-	line := fmt.Sprintf(`{"line":{"type":"custom","id":"d%d","customType":"firn.draft","data":{"answer":%q,"text":%q}}}`, pos, answer, text)
-	return wire.Event{Name: wire.EntryAppended, Pos: 6, Data: []byte(line)}
 }
 
 // TestMergePage keeps sessions of later pages, and drops those that left the list.

@@ -58,10 +58,6 @@ func (m *model) happened(id firn.ID, e wire.Event) {
 	switch e.Name {
 	case wire.EntryAppended:
 		line, _ := prose.ReadLine(wire.DataOf[wire.Entry](e).Line)
-		if answer, chunk, ok := line.DraftOf(); ok {
-			l.growing.addDraft(answer, chunk)
-			return
-		}
 		if line.Answers() {
 			l.growing = growing{}
 		}
@@ -77,7 +73,7 @@ func (m *model) happened(id firn.ID, e wire.Event) {
 		l.growing.add(d.Entry, d.Text)
 	case wire.TurnPartial:
 		p := wire.DataOf[wire.Partial](e)
-		l.growing = growing{answer: p.Entry, text: p.Text, streamed: true}
+		l.growing = growing{answer: p.Entry, text: p.Text}
 		l.dropDrafts()
 	case wire.TurnCompleted, wire.TurnFailed:
 		l.growing = growing{}
@@ -95,27 +91,14 @@ func (m *model) rereadText() {
 	}
 }
 
-// growing is an answer that is being streamed. With a gateway its text arrives in deltas.
-// Without one it is read from the log, where parts of it are stored twice a second.
+// growing is an answer that is being streamed.
 type growing struct {
-	answer   firn.EntryID
-	text     string
-	streamed bool
+	answer firn.EntryID
+	text   string
 }
 
 // add adds a delta of an answer.
 func (g *growing) add(answer firn.EntryID, text string) {
-	if answer != g.answer || !g.streamed {
-		*g = growing{answer: answer, streamed: true}
-	}
-	g.text += text
-}
-
-// addDraft adds a part of an answer from the log, unless its text arrives in deltas.
-func (g *growing) addDraft(answer firn.EntryID, text string) {
-	if g.streamed && answer == g.answer {
-		return
-	}
 	if answer != g.answer {
 		*g = growing{answer: answer}
 	}

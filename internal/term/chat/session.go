@@ -292,6 +292,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
+	c.watch.shown(s, recent)
 	c.screen.lines(exchanges(recent, recentTurns))
 	if state := unfinished(recent); state != "" {
 		c.screen.printf("%s", state)

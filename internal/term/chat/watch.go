@@ -2,6 +2,7 @@ package chat
 
 import (
 	"context"
+	"slices"
 	"strings"
 	"sync"
 	"time"
@@ -12,8 +13,9 @@ import (
 )
 
 // watcher shows what other clients add to the session of a chat: messages of other
-// terminals, browsers and channels, the answers to them, and moves of the head. It works
-// with a gateway and without one, because it follows the log.
+// terminals, browsers and channels, the answers to them while they are streamed, and moves
+// of the head. With a gateway the text of an answer arrives as it is streamed. Without one it
+// arrives twice a second, when the other process stores it in the log.
 type watcher struct {
 	c *chat
 	// run is the goroutine that follows the session id; stop ends it.
@@ -23,6 +25,10 @@ type watcher struct {
 	// known is the time of the last entry of a session of another tool when follow was
 	// called. The first turn copies that session, and the copies of its entries follow.
 	known time.Time
+	// from is the session that was shown when the chat opened it, with its end then, and past
+	// are the entries that were shown.
+	from wire.Session
+	past map[firn.EntryID]bool
 
 	mu sync.Mutex
 	// own are the entries of this chat.
@@ -32,6 +38,14 @@ type watcher struct {
 	// held are entries that arrived during a turn of this chat, and are shown after it.
 	busy bool
 	held []prose.Line
+	// stream is the part of another client's answer that was shown before it was complete.
+	stream streamed
+}
+
+// streamed is the shown part of an answer.
+type streamed struct {
+	answer firn.EntryID
+	text   string
 }
 
 // follow shows the entries that are added to a session after its end, until close or the next
@@ -46,17 +60,74 @@ func (w *watcher) follow(ctx context.Context, s wire.Session) {
 	if isForeign(s) {
 		w.known = s.Updated
 	}
+	after := s.End
+	if w.from.ID == s.ID {
+		after = min(after, w.from.End)
+	}
 	ctx, w.stop = context.WithCancel(context.WithoutCancel(ctx))
 	w.run.Go(func() {
-		for e, err := range w.c.client.Events(ctx, s.ID, s.End) {
+		for e, err := range w.c.client.Events(ctx, s.ID, after) {
 			if err != nil {
 				return // the chat reports a lost gateway itself
 			}
-			if e.Name == wire.EntryAppended || e.Name == wire.HeadMoved {
-				w.entry(wire.DataOf[wire.Entry](e))
-			}
+			w.event(e)
 		}
 	})
+}
+
+// event shows an event if it is of another client.
+func (w *watcher) event(e wire.Event) {
+	switch e.Name {
+	case wire.EntryAppended, wire.HeadMoved:
+		w.entry(wire.DataOf[wire.Entry](e))
+	case wire.DeltaText:
+		d := wire.DataOf[wire.Delta](e)
+		w.part(d.Entry, d.Text)
+	case wire.TurnPartial: // a turn was running when the session was opened
+		p := wire.DataOf[wire.Partial](e)
+		w.part(p.Entry, p.Text)
+	case wire.TurnFailed, wire.TurnCompleted:
+		w.mu.Lock()
+		w.endStream()
+		w.mu.Unlock()
+	}
+}
+
+// part shows a part of another client's answer.
+func (w *watcher) part(answer firn.EntryID, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s := &w.stream
+	if !w.others || w.busy || text == "" {
+		return
+	}
+	if s.answer != answer {
+		w.endStream()
+		*s = streamed{answer: answer}
+	}
+	s.text += text
+	w.c.screen.answer(text)
+}
+
+// endStream ends the answer that is being shown. The caller holds mu.
+func (w *watcher) endStream() {
+	if w.stream.text != "" {
+		w.c.screen.endAnswer()
+	}
+	w.stream = streamed{}
+}
+
+// shown records the entries of a session that the chat has shown, latest first. s was read
+// before them: what others add after it is shown, unless it is among them.
+func (w *watcher) shown(s wire.Session, latest []prose.Line) {
+	w.from, w.past = s, make(map[firn.EntryID]bool, len(latest))
+	w.others = false
+	for _, l := range slices.Backward(latest) {
+		w.past[l.ID] = true
+		if l.Message != nil {
+			w.others = l.Message.Role == string(firn.RoleUser) || l.Message.Role == string(firn.RoleToolResult) // an answer may follow
+		}
+	}
 }
 
 // close stops following.
@@ -82,6 +153,9 @@ func (w *watcher) mine(id firn.EntryID) {
 func (w *watcher) hold() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	if !w.busy {
+		w.endStream()
+	}
 	w.busy = true
 }
 
@@ -107,7 +181,7 @@ func (w *watcher) isOthers(id firn.EntryID) bool {
 // entry shows an entry if another client added it.
 func (w *watcher) entry(e wire.Entry) {
 	l, ok := prose.ReadLine(e.Line)
-	if !ok || !w.known.IsZero() && !l.Timestamp.After(w.known) {
+	if !ok || w.past[l.ID] || !w.known.IsZero() && !l.Timestamp.After(w.known) {
 		return
 	}
 	w.mu.Lock()
@@ -139,7 +213,21 @@ func (w *watcher) show(l prose.Line) {
 	case l.Message.Role == string(firn.RoleUser):
 		screen.note("· another client: %s", prose.OneLine(l.Message.Text(), 2000))
 	case strings.TrimSpace(l.Message.Text()) != "":
-		screen.answer(l.Message.Text())
+		screen.answer(w.rest(l))
 		screen.endAnswer()
 	}
+}
+
+// rest returns the part of an answer that was not shown while it was streamed. An answer
+// that differs from what was shown is shown in full.
+func (w *watcher) rest(l prose.Line) string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	s, text := w.stream, l.Message.Text()
+	if rest, ok := strings.CutPrefix(text, s.text); ok && s.answer == l.ID {
+		w.stream = streamed{}
+		return rest
+	}
+	w.endStream()
+	return text
 }
