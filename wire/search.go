@@ -23,6 +23,9 @@ type SearchQuery struct {
 	// syntax, hidden entries are left out, and there are no hits unless one is likely to be
 	// about the prompt.
 	Prompt bool `json:"prompt,omitempty"`
+	// Group puts the hits of a page that are in the same session one after the other. The
+	// session with the best hit is first.
+	Group bool `json:"group,omitempty"`
 	// In is talk (the default), tools or all.
 	In string `json:"in,omitempty"`
 	// Literal finds Query as it is written, word for word, in the session of that ID:

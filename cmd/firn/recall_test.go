@@ -307,3 +307,18 @@ console.log(JSON.stringify([
 		}
 	}
 }
+
+// TestSearchGroup checks that firn search --group names each session once.
+func TestSearchGroup(t *testing.T) {
+	home := recallHome(t, map[string][]string{
+		shopSession: {"/work/shop", "The walrus of the harbor sleeps.", "A walrus eats clams.", "Another walrus came yesterday."},
+		boatSession: {"/work/boat", "One walrus was seen from the boat."},
+	})
+	plain, grouped := outputs(t, home, "search", "walrus", "-C", "0"), outputs(t, home, "search", "walrus", "-C", "0", "--group")
+	if n := strings.Count(plain, shopSession); n != 3 {
+		t.Errorf("without --group the session is named %d times:\n%s", n, plain)
+	}
+	if strings.Count(grouped, shopSession) != 1 || strings.Count(grouped, boatSession) != 1 || strings.Count(grouped, "  > ") != 4 || strings.Count(grouped, "\n  #") != 2 {
+		t.Errorf("with --group:\n%s", grouped)
+	}
+}

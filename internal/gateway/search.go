@@ -81,6 +81,9 @@ func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners O
 	if q.Prompt {
 		answer.Hits = search.Relevant(answer.Hits)
 	}
+	if q.Group {
+		search.GroupBySession(answer.Hits)
+	}
 	return foundOf(answer), nil
 }
 

@@ -17,6 +17,7 @@ func searchRoutes() []operation {
 			text("key", "Only sessions of this key."), text("source", "Only sessions of this tool; firn for its own."), text("path", "Only sessions started in this directory, or calls with this file."),
 			text("session", "Only this session, by ID or ID prefix."), text("since", "Earliest time, as a date, a time or an age: 2026-11-01, 7d, 12h."), text("until", "Latest time, in the same format."),
 			flag("prompt", "The query is a prompt: its words are searched without syntax, hidden entries are left out, and there are no hits unless one is likely to be about it."),
+			flag("group", "Put the hits of a page that are in the same session one after the other; the session with the best hit is first."),
 			text("in", "Search messages, tool output, or both.", string(search.InTalk), string(search.InTools), string(search.InAll)),
 			flag("literal", "Find the query as it is written, word for word, in the session of this ID: every entry with it, the latest first. Other filters than in do not apply."),
 			count("before", "Number of items before each hit; default 4."), count("after", "Number of items after each hit; default 4. At most 16 in all."),
@@ -39,7 +40,7 @@ func (c searchCalls) search() (wire.Found, error) {
 	q := &c.query
 	want := wire.SearchQuery{
 		Query: q.text("q"), Role: q.text("role"), Tool: q.text("tool"), Agent: q.text("agent"), Key: q.text("key"), Source: q.text("source"),
-		Path: q.text("path"), Session: q.text("session"), Since: q.text("since"), Until: q.text("until"), In: q.text("in"), Literal: q.flag("literal"), Prompt: q.flag("prompt"),
+		Path: q.text("path"), Session: q.text("session"), Since: q.text("since"), Until: q.text("until"), In: q.text("in"), Literal: q.flag("literal"), Prompt: q.flag("prompt"), Group: q.flag("group"),
 		Limit: int(q.number("limit", search.MaxLimit)), Cursor: q.text("cursor"),
 	}
 	for name, into := range map[string]**int{"before": &want.Before, "after": &want.After} {

@@ -22,13 +22,14 @@ type searchArgs struct {
 	Limit   int    `json:"limit,omitempty" jsonschema:"maximum number of hits: default 5, at most 20"`
 	Before  *int   `json:"before,omitempty" jsonschema:"number of messages before each hit: default 1"`
 	After   *int   `json:"after,omitempty" jsonschema:"number of messages after each hit: default 1"`
+	Group   bool   `json:"group,omitempty" jsonschema:"put hits of the same session one after the other"`
 	Cursor  string `json:"cursor,omitempty" jsonschema:"cursor of an earlier search to continue"`
 }
 
 // search implements search_sessions.
 func (d *toolServer) search(ctx context.Context, _ *sdk.CallToolRequest, a searchArgs) (*sdk.CallToolResult, any, error) {
 	one := 1
-	q := wire.SearchQuery{Query: a.Query, Agent: a.Agent, Key: a.Key, Session: a.Session, Before: a.Before, After: a.After, Limit: bounded(a.Limit, 5, 20), Cursor: a.Cursor}
+	q := wire.SearchQuery{Query: a.Query, Agent: a.Agent, Key: a.Key, Session: a.Session, Before: a.Before, After: a.After, Limit: bounded(a.Limit, 5, 20), Cursor: a.Cursor, Group: a.Group}
 	if q.Before == nil {
 		q.Before = &one
 	}

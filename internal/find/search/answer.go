@@ -1,6 +1,10 @@
 package search
 
-import "firn.dev"
+import (
+	"slices"
+
+	"firn.dev"
+)
 
 // Answer is the result of a search.
 type Answer struct {
@@ -43,6 +47,18 @@ type Difference struct {
 	Session string
 	// Detail is a description for users.
 	Detail string
+}
+
+// GroupBySession puts the hits of a session one after the other, in their order. Sessions are in
+// the order of their first hits.
+func GroupBySession(hits []Hit) {
+	first := make(map[firn.ID]int)
+	for i, h := range hits {
+		if _, ok := first[h.Session]; !ok {
+			first[h.Session] = i
+		}
+	}
+	slices.SortStableFunc(hits, func(a, b Hit) int { return first[a.Session] - first[b.Session] })
 }
 
 // Words returns a query for the words of a text, without query syntax. Of a long text it

@@ -60,6 +60,7 @@ does.`,
 	flags.IntVarP(&contextItems, "context", "C", 4, "show `N` messages before and after each hit (default 1; with --json, 4)")
 	flags.VarP(&count, "number", "n", "show at most `N` hits, up to 100")
 	flags.BoolVar(&explain, "explain", false, "show what the score of each hit is made of")
+	flags.BoolVar(&q.Group, "group", false, "group the hits by session")
 	flags.StringVar(&q.Cursor, "cursor", "", "`cursor` of the next page")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if contextItems < 0 || contextItems > 15 {
@@ -92,7 +93,7 @@ func (p findCommands) search(ctx context.Context, c *client.Client, q wire.Searc
 	if found.Unread > 0 {
 		p.notef("firn: %s could not be read and searched\nhint: run firn ls, then firn verify\n", prose.Plural(found.Unread, "place"))
 	}
-	text := func() string { return p.foundText(found, explain) }
+	text := func() string { return p.foundText(found, explain, q.Group) }
 	if len(found.Items) == 0 {
 		text = func() string { return "no matches" + p.whyNothing(ctx, c) }
 	}
@@ -141,11 +142,16 @@ func (p findCommands) awaitIndex(ctx context.Context, c *client.Client) (wire.In
 	}
 }
 
-// foundText formats search results.
-func (p findCommands) foundText(f wire.Found, explain bool) string {
+// foundText formats search results. If they are grouped, each session is named once.
+func (p findCommands) foundText(f wire.Found, explain, grouped bool) string {
 	var lines []string
-	for _, h := range f.Items {
-		lines = append(lines, p.hitHead(h))
+	for i, h := range f.Items {
+		head := p.hitHead(h)
+		if grouped && i > 0 && f.Items[i-1].Session == h.Session {
+			_, place, _ := strings.Cut(head, " · #")
+			head = "  #" + place
+		}
+		lines = append(lines, head)
 		if explain {
 			lines = append(lines, "  "+scoreText(h))
 		}
