@@ -144,6 +144,13 @@ type Episode struct {
 	Compactions []Compaction `json:"compactions,omitempty"`
 }
 
+// TurnRange is a range of the turns of a branch, from 1, with both ends; zero means the first
+// and the last turn.
+type TurnRange struct {
+	From int `json:"from,omitempty"`
+	To   int `json:"to,omitempty"`
+}
+
 // Course is the list of turns of a session's branch, oldest first. For a very long branch
 // several turns are combined; Step is how many.
 type Course struct {

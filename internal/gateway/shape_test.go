@@ -104,7 +104,7 @@ func (r *room) looks(id firn.ID) map[string]func() error {
 	}
 	return map[string]func() error{
 		"session": func() error { _, err := r.Session(r.ctx, string(id)); return err },
-		"course":  func() error { _, err := r.Course(r.ctx, id, ""); return err },
+		"course":  func() error { _, err := r.Course(r.ctx, id, "", wire.TurnRange{}); return err },
 		"tree":    func() error { _, err := r.Tree(r.ctx, id, 100, ""); return err },
 		"window":  func() error { _, err := r.Window(r.ctx, id, ""); return err },
 		"entry":   func() error { _, err := r.Entry(r.ctx, id, "u0000003", true); return err },
@@ -208,7 +208,7 @@ func TestShapeIsSharedWhileItGrows(t *testing.T) {
 		work.Go(func() {
 			for range 20 {
 				before := got(r.Tree(r.ctx, id, 10, ""))(t)
-				c := got(r.Course(r.ctx, id, ""))(t)
+				c := got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)
 				if before.Total < 200 || len(before.Nodes) != 10 || c.Turns < 50 {
 					t.Errorf("a tree of %d entries and %d turns", before.Total, c.Turns)
 				}

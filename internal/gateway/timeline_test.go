@@ -40,7 +40,7 @@ func TestTimeline(t *testing.T) {
 			weighing(says("u1", ""), 10), weighing(answers("a1", ""), 20),
 			weighing(says("u2", ""), 5), call, result, weighing(answers("b2", ""), 5),
 			weighing(says("u3", ""), 7), weighing(answers("a3", ""), 3))
-		c := got(r.Course(r.ctx, id, ""))(t)
+		c := got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)
 		callTokens := c.Episodes[1].Own - 5 - 5 - 100
 		if callTokens <= 0 || callTokens > 10 {
 			t.Fatalf("a call weighs %d", callTokens)
@@ -58,29 +58,29 @@ func TestTimeline(t *testing.T) {
 		// A compaction that keeps the last turn.
 		r.write(id, body("c4", &firn.Compaction{Summary: strings.Repeat("word", 4), FirstKept: "u3", TokensBefore: 999}))
 		want[2] = "3 u3–c4 #8 own 10 window 4+10+0 calls 0 $2 ◆c4 true"
-		same(t, "compacted", encoded(got(r.Course(r.ctx, id, ""))(t)), strings.Join(want, "\n"))
+		same(t, "compacted", encoded(got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)), strings.Join(want, "\n"))
 		r.write(id, weighing(says("u5", ""), 1))
-		same(t, "gone on", encoded(got(r.Course(r.ctx, id, ""))(t)), strings.Join(append(want, "4 u5–u5 #11 own 1 window 4+11+0 calls 0 $0"), "\n"))
+		same(t, "gone on", encoded(got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)), strings.Join(append(want, "4 u5–u5 #11 own 1 window 4+11+0 calls 0 $0"), "\n"))
 
 		// Undoing it removes its effect; the cached result equals a new one.
 		r.write(id, body("x6", &firn.Tombstone{Target: "c4"}))
-		known := got(r.Course(r.ctx, id, ""))(t)
+		known := got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)
 		if strings.Contains(encoded(known), "◆") || known.Episodes[3].Window.Kept != 51+callTokens || known.Episodes[3].Window.Summary != 0 {
 			t.Errorf("undone it is\n%s", encoded(known))
 		}
 		r.Moved(id)
-		same(t, "read anew", encoded(got(r.Course(r.ctx, id, ""))(t)), encoded(known))
+		same(t, "read anew", encoded(got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)), encoded(known))
 
 		// Another branch.
 		r.write(id, under("a1", weighing(says("v2", ""), 2)))
-		same(t, "another branch", encoded(got(r.Course(r.ctx, id, ""))(t)), want[0]+"\n2 v2–v2 #13 own 2 window 0+32+0 calls 0 $0")
-		same(t, "the branch that was left", encoded(got(r.Course(r.ctx, id, "x6"))(t)), encoded(known))
-		_, err := r.Course(r.ctx, id, "nothing")
+		same(t, "another branch", encoded(got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)), want[0]+"\n2 v2–v2 #13 own 2 window 0+32+0 calls 0 $0")
+		same(t, "the branch that was left", encoded(got(r.Course(r.ctx, id, "x6", wire.TurnRange{}))(t)), encoded(known))
+		_, err := r.Course(r.ctx, id, "nothing", wire.TurnRange{})
 		isKind(t, "no entry", err, wire.NotFound)
-		_, err = r.Course(r.ctx, "missing", "")
+		_, err = r.Course(r.ctx, "missing", "", wire.TurnRange{})
 		isKind(t, "no session", err, wire.NotFound)
 		empty := r.start(firn.Header{})
-		if c := got(r.Course(r.ctx, empty, ""))(t); c.Turns != 0 || c.Episodes == nil || len(c.Episodes) != 0 {
+		if c := got(r.Course(r.ctx, empty, "", wire.TurnRange{}))(t); c.Turns != 0 || c.Episodes == nil || len(c.Episodes) != 0 {
 			t.Errorf("nothing was said, and it is %+v", c)
 		}
 	})
@@ -95,12 +95,18 @@ func TestTimelineOfManyTurns(t *testing.T) {
 		entries = append(entries, weighing(says(fmt.Sprint("u", i), ""), 3), answers(fmt.Sprint("a", i), "abcd"))
 	}
 	id := r.start(firn.Header{}, entries...)
-	c := got(r.Course(r.ctx, id, ""))(t)
+	c := got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)
 	own, cost := int64(0), 0.0
 	for _, e := range c.Episodes {
 		own, cost = own+e.Own, cost+e.Usage.Cost
 	}
 	last := c.Episodes[len(c.Episodes)-1]
+	if part := got(r.Course(r.ctx, id, "", wire.TurnRange{From: 4, To: 6}))(t); part.Turns != 1001 || part.Step != 1 || len(part.Episodes) != 3 || part.Episodes[0].Turn != 4 || part.Episodes[2].Turn != 6 {
+		t.Errorf("turns 4 to 6 are %+v", part)
+	}
+	if part := got(r.Course(r.ctx, id, "", wire.TurnRange{From: 2000, To: 1}))(t); part.Turns != 1001 || len(part.Episodes) != 0 {
+		t.Errorf("turns that are not there are %+v", part)
+	}
 	if c.Turns != 1001 || c.Step != 3 || len(c.Episodes) != 334 || own != 4004 || cost != 2002 || last.Last != "a1000" || last.Window.Kept != 4004 {
 		t.Errorf("%d turns in steps of %d are %d episodes of %d tokens and $%g, the last of them %+v", c.Turns, c.Step, len(c.Episodes), own, cost, last)
 	}
@@ -113,9 +119,9 @@ func TestTimelineOfManyTurns(t *testing.T) {
 func TestTimelineAfterPurge(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{}, says("u1", "the secret is tulip"), answers("a1", "x"), says("u2", "more"))
-	got(r.Course(r.ctx, id, ""))(t)
+	got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)
 	got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"u1"}}))(t)
-	if c := got(r.Course(r.ctx, id, ""))(t); strings.Contains(fmt.Sprintf("%+v", c), "tulip") {
+	if c := got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t); strings.Contains(fmt.Sprintf("%+v", c), "tulip") {
 		t.Errorf("it still tells %+v", c)
 	}
 }

@@ -23,7 +23,7 @@ const batchPath = "/v1/sessions/batch"
 func dataRoutes() []operation {
 	return []operation{
 		{method: "POST", path: batchPath, name: "patchSessions", scope: wire.ScopeWrite, what: "Applies the same change to many sessions. Returns each result and the patch that undoes it.", action: take(sessionCalls.batch)},
-		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Returns the history of a branch by turn, with usage and window size.", query: []param{text("head", "Last entry of the branch; default: the head.")}, action: give(branchCalls.course)},
+		{method: "GET", path: "/v1/sessions/{id}/course", name: "getCourse", scope: wire.ScopeRead, what: "Returns the history of a branch by turn, with usage and window size.", query: []param{text("head", "Last entry of the branch; default: the head."), count("from", "Number of the first turn; default: 1."), count("to", "Number of the last turn; default: the last one.")}, action: give(branchCalls.course)},
 		{method: "GET", path: "/v1/sessions/{id}/compactions/{cid}", name: "getCompaction", scope: wire.ScopeRead, what: "Returns a compaction: its summary, the entries it replaces, and the window before and after.", action: give(compactionCalls.compacted)},
 		{method: "GET", path: "/v1/sources", name: "listSources", scope: wire.ScopeRead, what: "Lists the sources of sessions: the home, and mirrored directories of other tools.", action: give(sessionCalls.listSources)},
 		{method: "GET", path: "/v1/tags", name: "listTags", scope: wire.ScopeRead, what: "Lists tags with the number of sessions. Changes may take ten seconds to appear.", action: give(sessionCalls.listTags)},
@@ -32,12 +32,19 @@ func dataRoutes() []operation {
 	}
 }
 
+// maxTurn is the largest number of a turn in a request.
+const maxTurn = 1<<31 - 1
+
 func (c branchCalls) course() (wire.Course, error) {
 	id, err := c.session()
 	if err != nil {
 		return wire.Course{}, err
 	}
-	return c.gateway.Course(c.r.Context(), id, c.query.text("head"))
+	part := wire.TurnRange{From: int(c.query.number("from", maxTurn)), To: int(c.query.number("to", maxTurn))}
+	if c.query.err != nil {
+		return wire.Course{}, c.query.err
+	}
+	return c.gateway.Course(c.r.Context(), id, c.query.text("head"), part)
 }
 
 func (c compactionCalls) compacted() (wire.CompactionDetail, error) {

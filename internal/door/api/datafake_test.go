@@ -11,7 +11,7 @@ import (
 
 // The dataAPI of the fake, which records its calls.
 
-func (f *fake) Course(_ context.Context, id firn.ID, _ string) (wire.Course, error) {
+func (f *fake) Course(_ context.Context, id firn.ID, _ string, _ wire.TurnRange) (wire.Course, error) {
 	return wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}, f.note("Course %s", id)
 }
 

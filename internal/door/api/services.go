@@ -131,7 +131,7 @@ type branchAPI interface {
 	Label(ctx context.Context, id firn.ID, l wire.Label) (wire.Appended, error)
 	Hide(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
 	Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Appended, error)
-	Course(ctx context.Context, id firn.ID, head string) (wire.Course, error)
+	Course(ctx context.Context, id firn.ID, head string, part wire.TurnRange) (wire.Course, error)
 }
 
 // compactionAPI compacts windows and undoes compactions.

@@ -22,12 +22,21 @@ const (
 	coursePreview = 80
 )
 
+// inRange returns the turns of a range.
+func inRange(turns []wire.Episode, part wire.TurnRange) []wire.Episode {
+	to := len(turns)
+	if part.To > 0 {
+		to = min(to, part.To)
+	}
+	return turns[min(max(part.From-1, 0), to):to]
+}
+
 // Course returns the turns of the branch that ends at an entry, given as a reference (empty
-// means the head), each with the tokens it added, its usage,
+// means the head), or a range of them, each with the tokens it added, its usage,
 // and the size of the window at its end. All numbers except the usage are estimates. A
 // session is read once; later calls read only new entries. Of a session longer than 256 MB
 // only the end is read.
-func (v *View) Course(ctx context.Context, id firn.ID, head string) (wire.Course, error) {
+func (v *View) Course(ctx context.Context, id firn.ID, head string, part wire.TurnRange) (wire.Course, error) {
 	out := wire.Course{Session: id, Step: 1, Episodes: []wire.Episode{}}
 	if err := v.CheckExists(ctx, id); err != nil {
 		return out, err
@@ -55,7 +64,7 @@ func (v *View) Course(ctx context.Context, id firn.ID, head string) (wire.Course
 	}
 	turns := s.turns(now.fixed, end)
 	out.Turns, out.Partial = len(turns), s.from > store.Start
-	out.Step, out.Episodes = merge(turns, mostEpisodes)
+	out.Step, out.Episodes = merge(inRange(turns, part), mostEpisodes)
 	return out, nil
 }
 

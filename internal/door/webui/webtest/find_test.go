@@ -194,3 +194,31 @@ func TestLostConnection(t *testing.T) {
 	b.key("\r")
 	b.once("Not yet sent")
 }
+
+// TestThinnedOutline checks that the outline of many turns says how many turns a line has, and
+// shows each turn of a line on request.
+func TestThinnedOutline(t *testing.T) {
+	t.Parallel()
+	srv := plainServer(t)
+	w := newScribe("thinned-outline", longAgo, firn.Header{})
+	for n := range 1300 {
+		w.user(fmt.Sprintf("Turn number %d.", n+1))
+		w.says("Yes.")
+	}
+	srv.keep(t, w)
+	b := srv.login(t)
+	b.size(1400, 900)
+	b.open("/sessions/thinned-outline")
+	b.see("One line for every 4 turns")
+	b.wait(`document.querySelectorAll(".outline-turn").length === 325`)
+	b.click("button", "Show each turn from 1,297")
+	b.see("Turns 1,297 to 1,300")
+	lines := `[...document.querySelectorAll(".outline-n")].map((e) => e.innerText).join(" ")`
+	b.wait(lines + ` === "1,297 1,298 1,299 1,300"`)
+	b.settled()
+	b.inBothLights()
+	b.click("button", "/^1,298 /")
+	b.wait(`location.search.startsWith("?at=")`)
+	b.click("button", "Show all turns")
+	b.wait(`document.querySelectorAll(".outline-turn").length === 325`)
+}

@@ -21,7 +21,11 @@ interface Props {
 
 export function Outline({ talk, still, jump, close }: Props) {
   talk.entries.items.value; // subscribe: a branch changes with its entries
-  const course = useGet<Course>(sessionPath(talk.id, "course"), { head: talk.entries.branch() });
+  // part is the range of turns that is zoomed into.
+  const part = useSignal<{ from: number; to: number } | undefined>(undefined);
+  const course = useGet<Course>(sessionPath(talk.id, "course"), { head: talk.entries.branch(), ...part.value });
+  const step = course.data?.step ?? 1;
+  const zoom = (t: Episode) => (part.value = { from: t.turn, to: t.turn + step - 1 });
   const now = useSignal("");
   const list = useRef<HTMLOListElement>(null);
   const turns = course.data?.episodes ?? none;
@@ -64,10 +68,20 @@ export function Outline({ talk, still, jump, close }: Props) {
           <Icon name="close" />
         </button>
       </header>
+      {(step > 1 || part.value) && course.data && (
+        <p class="outline-thin" role="status">
+          {part.value ? `Turns ${count(part.value.from)} to ${count(Math.min(part.value.to, course.data.turns))}` : `One line for every ${count(step)} turns`}
+          {part.value && (
+            <button type="button" class="button quiet small" onClick={() => (part.value = undefined)}>
+              Show all turns
+            </button>
+          )}
+        </p>
+      )}
       {course.error && !course.data && <Problem error={course.error} retry={course.reload} />}
       {course.data && turns.length === 0 && <Empty title="No turns yet" />}
       <ol class="outline-list" ref={list}>
-        <Turns turns={turns} now={now.value} hits={hits} jump={jump} />
+        <Turns turns={turns} now={now.value} hits={hits} jump={jump} zoom={step > 1 ? zoom : undefined} />
       </ol>
     </aside>
   );
@@ -79,6 +93,8 @@ interface TurnsProps {
   // hits are the numbers of hits by the first entry of a turn.
   hits: ReadonlyMap<string, number>;
   jump: (entry: string) => void;
+  // zoom shows each turn of a line that has several.
+  zoom?: (t: Episode) => void;
 }
 
 const noHits: ReadonlyMap<string, number> = new Map();
@@ -97,17 +113,17 @@ function hitsIn(turns: readonly Episode[], hits: readonly Hit[]): ReadonlyMap<st
 // Turns re-renders only if the turns or the visible one changed.
 class Turns extends Component<TurnsProps> {
   override shouldComponentUpdate(next: TurnsProps): boolean {
-    return next.turns !== this.props.turns || next.now !== this.props.now || next.hits !== this.props.hits;
+    return next.turns !== this.props.turns || next.now !== this.props.now || next.hits !== this.props.hits || !next.zoom !== !this.props.zoom;
   }
 
-  override render({ turns, now, hits, jump }: TurnsProps) {
-    return <>{turns.map((t) => <Turn key={t.first} t={t} here={t.first === now} hits={hits.get(t.first) ?? 0} jump={jump} />)}</>;
+  override render({ turns, now, hits, jump, zoom }: TurnsProps) {
+    return <>{turns.map((t) => <Turn key={t.first} t={t} here={t.first === now} hits={hits.get(t.first) ?? 0} jump={jump} zoom={zoom} />)}</>;
   }
 }
 
-function Turn({ t, here, hits, jump }: { t: Episode; here: boolean; hits: number; jump: (entry: string) => void }) {
+function Turn({ t, here, hits, jump, zoom }: { t: Episode; here: boolean; hits: number; jump: (entry: string) => void; zoom?: (t: Episode) => void }) {
   return (
-    <li>
+    <li class={zoom ? "outline-part" : undefined}>
       <button type="button" class="outline-turn" aria-current={here ? "true" : undefined} onClick={() => jump(t.first)}>
         <span class="outline-n num">{count(t.turn)}</span>
         <span class="outline-preview">{plainLine(t.preview ?? "") || "…"}</span>
@@ -121,6 +137,11 @@ function Turn({ t, here, hits, jump }: { t: Episode; here: boolean; hits: number
           {t.own ? tokens(t.own) : ""}
         </span>
       </button>
+      {zoom && (
+        <button type="button" class="icon-button" aria-label={`Show each turn from ${count(t.turn)}`} title="Show each turn" onClick={() => zoom(t)}>
+          <Icon name="right" />
+        </button>
+      )}
     </li>
   );
 }
