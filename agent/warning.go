@@ -47,9 +47,9 @@ func (t fitter) warnWindow(usage WindowUsage) {
 	text := fmt.Sprintf("the window is %d%% full; /compact frees space", usage.Tokens*100/max(usage.Window, 1))
 	switch {
 	case t.fit.omitted:
-		text = "the window is full: the oldest turns are not sent; /compact summarizes them"
+		text = "the window is full: the oldest turns are left out; /compact summarizes them"
 	case level == LevelFull:
-		text = fmt.Sprintf("the window is %d%% full: soon the oldest turns are not sent; /compact frees space", usage.Tokens*100/usage.Window)
+		text = fmt.Sprintf("the window is %d%% full: the oldest turns will soon be left out; /compact frees space", usage.Tokens*100/usage.Window)
 	}
 	t.emit(Notice{Text: text, Level: level})
 }
@@ -75,7 +75,7 @@ func (t fitter) levelBefore() Level {
 func (t fitter) breakerNotice() {
 	b := compact.BreakerOf(t.path)
 	if b.IsOpen(t.a.Compaction, t.a.now()) && b.Failures == t.a.Compaction.FailureLimit() {
-		t.emit(Notice{Level: LevelHigh, Text: fmt.Sprintf("compaction failed %d times in a row; summaries are paused until %s; /compact retries now",
+		t.emit(Notice{Level: LevelHigh, Text: fmt.Sprintf("compaction failed %d times in a row; automatic compaction is paused until %s; /compact retries now",
 			b.Failures, b.Until(t.a.Compaction).Local().Format("15:04"))})
 	}
 }

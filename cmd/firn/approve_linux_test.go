@@ -40,7 +40,7 @@ func TestTerminalApproves(t *testing.T) {
 	w.sees("-hello")
 	w.sees("+goodbye")
 	w.press("n use b.txt\r")
-	w.sees("· refused")
+	w.sees("· denied")
 	w.sees("the user denied it: use b.txt")
 	w.press("run `echo one`\r")
 	w.sees("shell(echo *)")

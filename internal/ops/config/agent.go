@@ -24,9 +24,9 @@ type Agent struct {
 	MemoryFlush      MemoryFlush         `key:"memory_flush" doc:"The hidden turn before a compaction in which the agent writes notes."`
 	Memory           *Memory             `key:"memory" doc:"Like memory, for this agent. Replaces the whole table."`
 	Pruning          Pruning             `key:"pruning" doc:"How old tool results are shortened in requests to the model. The log keeps them complete."`
-	ResultBudget     int                 `key:"result_budget" default:"0" range:"0.." doc:"The most characters of all tool results in a request; the oldest are left out first. Results in the last six messages and results of up to 200 characters always stay. 0 means no limit."`
-	ResultChars      int                 `key:"result_chars" default:"50000" range:"200.." doc:"The most characters of one tool result that the model is shown."`
-	ResultLines      int                 `key:"result_lines" default:"2000" range:"5.." doc:"The most lines of one tool result that the model is shown."`
+	ResultBudget     int                 `key:"result_budget" default:"0" range:"0.." doc:"The maximum number of characters of all tool results in a request; the oldest are left out first. Results in the last six messages and results of up to 200 characters always stay. 0 means no limit."`
+	ResultChars      int                 `key:"result_chars" default:"50000" range:"200.." doc:"The maximum number of characters of one tool result in a request."`
+	ResultLines      int                 `key:"result_lines" default:"2000" range:"5.." doc:"The maximum number of lines of one tool result in a request."`
 	HistoryLimit     int                 `key:"history_limit" default:"0" range:"0.." doc:"How many of the latest turns are sent to the model. 0 means all."`
 	DMHistory        map[string]int      `key:"dm_history" range:"0.." doc:"Like history_limit, for direct messages, by channel or channel:peer."`
 	Silence          string              `key:"silence" default:"mark" allow:"mark|exact|never" doc:"Which answers are hidden from the user: those that start or end with NO_REPLY, those that are exactly NO_REPLY, or none."`

@@ -98,7 +98,7 @@ type Recall struct {
 type Dream struct {
 	Enabled  bool          `key:"enabled" default:"true" doc:"Whether the gateway does this automatically. It can always be requested."`
 	Every    time.Duration `key:"every" default:"24h" range:"1m..365d" doc:"The shortest time between two runs."`
-	Sessions int           `key:"sessions" default:"5" range:"1..1000" doc:"The fewest new conversations since the last run."`
+	Sessions int           `key:"sessions" default:"5" range:"1..1000" doc:"The minimum number of new conversations since the last run."`
 	Idle     time.Duration `key:"idle" default:"5m" range:"1s..1d" doc:"How long all conversations must be idle. A turn that starts cancels the run and nothing is changed."`
 }
 

@@ -38,7 +38,7 @@ type Quirks struct {
 // Model overrides the known properties of a model. Nil means no override.
 type Model struct {
 	Window    *int64 `key:"window" range:"1.." doc:"The size of the context window in tokens: the request and its answer."`
-	MaxOutput *int64 `key:"max_output" range:"0.." doc:"The most output tokens of a response."`
+	MaxOutput *int64 `key:"max_output" range:"0.." doc:"The maximum number of output tokens of a response."`
 	Price     Price  `key:"price" doc:"The price in US dollars per million tokens."`
 	Thinks    *bool  `key:"thinks" doc:"Whether the model supports thinking."`
 	Sees      *bool  `key:"sees" doc:"Whether the model accepts images."`

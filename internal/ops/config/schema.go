@@ -257,7 +257,8 @@ var texts = map[string]string{
 }
 
 var plural = map[string]string{
-	"text": "texts", "model": "models", "URL": "URLs", "name of a variable": "names of variables", "host": "hosts", "origin": "origins",
+	"text": "texts", "model": "models", "URL": "URLs", "name of a variable": "names of variables", "host": "hosts", "origin": "origins", "path": "paths", "name": "names", "header": "headers", "word": "words", "address": "addresses",
+	"time zone": "time zones", "schedule": "schedules", "template": "templates",
 }
 
 // setDefault sets a value and its members to their defaults. Pointers, and maps and lists

@@ -62,7 +62,7 @@ type CommandRule struct {
 // Queue configures the handling of messages that arrive during a turn.
 type Queue struct {
 	Mode     string        `key:"mode" default:"collect" allow:"steer|followup|collect|interrupt" doc:"The mode: steer passes them to the running turn; followup runs a turn for each afterwards; collect runs one turn for all of them; interrupt stops the running turn."`
-	Debounce time.Duration `key:"debounce" default:"1s" range:"0s..10m" doc:"How long no message must arrive before the queued ones are answered."`
+	Debounce time.Duration `key:"debounce" default:"1s" range:"0s..10m" doc:"The quiet time after the last message before the queued messages are answered."`
 	Cap      int           `key:"cap" default:"20" range:"1..10000" doc:"The maximum number of queued messages."`
 	Drop     string        `key:"drop" default:"summarize" allow:"old|new|summarize" doc:"What to do when the queue is full: drop the oldest, drop the newest, or summarize the oldest."`
 }

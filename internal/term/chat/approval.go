@@ -102,7 +102,7 @@ func (c approvalPrompt) approvalEvent(ctx context.Context, e wire.Event) {
 func answerText(a wire.ApprovalAnswer) string {
 	switch {
 	case a.Decision != wire.ApprovalAllow:
-		return "refused"
+		return "denied"
 	case a.Rule != "":
 		return fmt.Sprintf("allowed, always in this %s: %s", prose.Clean(a.Scope), prose.OneLine(a.Rule, 200))
 	}
@@ -122,7 +122,7 @@ func (c approvalPrompt) fetchApprovals(ctx context.Context) bool {
 	return len(all) > 0
 }
 
-// question shows a question. Without a terminal, the call is refused.
+// question shows a question. Without a terminal, the call is denied.
 func (c approvalPrompt) question(ctx context.Context, q wire.Approval) {
 	if !c.approvals.add(q) {
 		return

@@ -30,7 +30,7 @@ func (c showCommands) copy(ctx context.Context, _ string) error {
 		return nil
 	}
 	if len(text) > maxCopied {
-		return &Problem{Err: failure.Of(firn.ErrTooLarge, "the answer has %s; terminals copy at most %s", prose.Size(int64(len(text))), prose.Size(maxCopied)), Hint: "/export markdown FILE"}
+		return &Problem{Err: failure.Of(firn.ErrTooLarge, "the answer is %s; terminals copy at most %s", prose.Size(int64(len(text))), prose.Size(maxCopied)), Hint: "/export markdown FILE"}
 	}
 	c.term.Copy(text)
 	c.screen.printf("copied %s; if it does not paste, allow OSC 52 in the terminal", prose.Plural(len([]rune(text)), "character"))

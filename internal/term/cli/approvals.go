@@ -129,7 +129,7 @@ func (p gatewayCommands) answerApproval(cmd *cobra.Command, args []string, answe
 	}
 	given.Call = chosen.Call
 	return p.print(given, func() string {
-		text := map[bool]string{true: "allowed", false: "refused"}[given.Decision == wire.ApprovalAllow] + " " + prose.Clean(chosen.Name)
+		text := map[bool]string{true: "allowed", false: "denied"}[given.Decision == wire.ApprovalAllow] + " " + prose.Clean(chosen.Name)
 		if given.Rule != "" {
 			text += fmt.Sprintf("; always in this %s: %s", given.Scope, prose.OneLine(given.Rule, 200))
 		}

@@ -131,7 +131,7 @@ func (p *picker) fit(width int) Choice {
 func (p *picker) draw(width, height int, style style) picture {
 	var preview []string
 	count := fmt.Sprintf("  %d of %d", len(p.shown), len(p.Rows))
-	foot := count + " · type to filter · ↑↓ · Enter chooses · Esc leaves it"
+	foot := count + " · type to filter · ↑↓ · Enter selects · Esc cancels"
 	if plainRow(foot, 1<<10).width > width {
 		foot = count + " · type · Enter · Esc"
 	}
