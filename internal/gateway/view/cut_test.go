@@ -211,7 +211,7 @@ func (c *cut) askAll(state string) {
 	ask("tree", func() { _, _ = v.Tree(ctx, c.id, 0, "") })
 	ask("window", func() { _, _ = v.Window(ctx, c.id, "") })
 	ask("damage", func() { _, _ = v.Damage(ctx, c.id) })
-	ask("course", func() { _, _ = v.Course(ctx, c.id, "") })
+	ask("course", func() { _, _ = v.Course(ctx, c.id, "", wire.TurnRange{}) })
 	ask("page", func() { _, _ = v.WritePage(ctx, wire.Session{ID: c.id}, "", io.Discard) })
 	ask("entry", func() { _, _ = v.Entry(ctx, c.id, "#2", false) })
 	ask("found entry", func() { _, _ = v.FindEntry(ctx, c.id, "first") })
