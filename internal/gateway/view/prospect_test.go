@@ -107,7 +107,7 @@ func TestProspectOfTheEnd(t *testing.T) {
 			t.Errorf("%s: the window begins otherwise", what)
 		}
 	}
-	need(d.Course(t.Context(), d.id, ""))(t) // makes the shape known
+	need(d.Course(t.Context(), d.id, "", wire.TurnRange{}))(t) // makes the shape known
 	check("as it is")
 	if p := need(d.prospect(t.Context(), d.id))(t); !p.cut || len(p.read) > 3000 {
 		t.Errorf("%d entries were read of it", len(p.read))
