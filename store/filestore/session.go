@@ -184,6 +184,9 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 		s.st.keys.touch(s, s.now, t)
 	}
 	s.mu.Unlock()
+	if err == nil && !deferred {
+		s.st.extendLater(s, end)
+	}
 	return end, err
 }
 

@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/disk/chain"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/store"
@@ -55,8 +56,9 @@ func (st *eraser) eraseSideFiles(ctx context.Context, dir string, files []string
 	var torn []string
 	for _, name := range files {
 		path := filepath.Join(dir, name)
+		_, isChain := chain.IsFile(name)
 		switch {
-		case filepath.Ext(name) == transcriptExt:
+		case filepath.Ext(name) == transcriptExt, isChain: // the sum of an erased entry stays
 		case isRescued(name):
 			spans, err := st.sideFileSpans(ctx, path, entrySearch{receipt.Entries, make(map[firn.EntryID]bool)})
 			if err != nil {

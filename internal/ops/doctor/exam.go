@@ -41,6 +41,7 @@ type exam struct {
 	format           dialect.Name
 	failed           bool // a part could not be read completely
 	skipped          bool // a line was too long to be read
+	history          *historyExam
 
 	files, entries int
 	bytes          int64
@@ -81,10 +82,15 @@ func (e *exam) run() error {
 		e.add(Finding{Severity: Info, Kind: Foreign, File: e.w.relative(e.base),
 			Message: fmt.Sprintf("the file is in the format of %s; only its lines were checked", e.format)})
 	}
-	if err := e.read(0); err != nil {
-		return err
+	e.openHistory()
+	err = e.read(0)
+	if err == nil {
+		err = e.readTail()
 	}
-	if err := e.readTail(); err != nil {
+	if e.history != nil {
+		e.history.end()
+	}
+	if err != nil {
 		return err
 	}
 	e.conclude()
@@ -170,6 +176,9 @@ func (e *exam) take(line journal.Line) {
 	size := int64(line.Next - line.Start)
 	e.bytes += size
 	e.w.progress.add(size)
+	if e.history != nil {
+		e.history.take(line)
+	}
 	_, offset := journal.Split(line.Start)
 	r := e.reader.read(line)
 	if r.crlf {

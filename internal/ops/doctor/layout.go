@@ -69,6 +69,7 @@ func (h *homeExam) checkName(path string) {
 	switch {
 	case name == tableName || name == tableLockName || strings.HasPrefix(name, tableName+corruptMark): // reported elsewhere
 	case h.leftover(path):
+	case isChain(name): // see listLost
 	case !ok:
 		h.stray(path)
 	case stemID(base).Check() != nil:
