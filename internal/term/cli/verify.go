@@ -27,7 +27,7 @@ func (p checkCommands) verifyCommand() *cobra.Command {
 		GroupID: "care",
 		Short:   "Read every byte of sessions and report damage",
 		Long: `Read every byte of one session, or of all sessions of the home, and report
-damage. Nothing is changed.
+damage, and lines that were changed since firn wrote them. Nothing is changed.
 
 Refer to a session by its id or the first 4 or more characters of it, its exact
 title, @ and a key, - for the latest, or the path of its file, which may be
