@@ -24,21 +24,24 @@ type chains struct {
 	extending sync.Mutex
 }
 
-// grown is a transcript and the position up to which it is durable.
+// grown is a transcript and the range that was appended and is durable.
 type grown struct {
-	path string
-	end  firn.Pos
+	path      string
+	from, end firn.Pos
 }
 
-// extendLater schedules the extension of the chain of a session up to a durable position.
-func (st *homeDir) extendLater(s *session, end firn.Pos) {
+// extendLater schedules the extension of the chain of a session over a durable append.
+func (st *homeDir) extendLater(s *session, from, end firn.Pos) {
 	c := &st.chains
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.waiting == nil {
 		c.waiting = make(map[firn.ID]grown)
 	}
-	c.waiting[s.id] = grown{s.path, max(end, c.waiting[s.id].end)}
+	if g, ok := c.waiting[s.id]; ok {
+		from, end = min(from, g.from), max(end, g.end)
+	}
+	c.waiting[s.id] = grown{s.path, from, end}
 	if c.timer == nil && !c.closed {
 		c.working.Add(1)
 		c.timer = time.AfterFunc(chainEvery, func() {
@@ -69,7 +72,7 @@ func (st *homeDir) extendNext() bool {
 		return false
 	}
 	source := journal.Source{FS: st.fs, Path: g.path, MaxLine: st.opts.MaxLine, Long: &st.long}
-	if err := chain.Extend(source, id, g.end); err != nil {
+	if err := chain.Extend(source, id, g.from, g.end); err != nil {
 		st.reportLater("%v", err)
 	}
 	return true

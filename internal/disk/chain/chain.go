@@ -165,9 +165,15 @@ func (c *file) last() (Link, error) {
 // batch is the number of records that are written at once.
 const batch = 1024
 
-// Extend adds the lines of a journal up to a position to its chain. The lines must be
-// durable. An incomplete last line is left out.
-func Extend(source journal.Source, id firn.ID, until firn.Pos) (err error) {
+// maxGap is the number of bytes without records up to which lines are recorded with those
+// after them.
+const maxGap = 1 << 20
+
+// Extend adds the lines of a journal between two positions to its chain. The lines must be
+// durable. An incomplete last line is left out. If many lines before them are not recorded,
+// because the journal is older than its chain, nothing is added: that would cost as much as
+// the whole journal. From zero on, everything is added.
+func Extend(source journal.Source, id firn.ID, from, until firn.Pos) (err error) {
 	f, err := openToExtend(source, id)
 	if f == nil {
 		return err
@@ -190,7 +196,7 @@ func Extend(source journal.Source, id firn.ID, until firn.Pos) (err error) {
 	if err != nil {
 		return err
 	}
-	return c.extend(source, until)
+	return c.extend(source, from, until)
 }
 
 // openToExtend opens or creates the chain of a journal. It returns nil if the journal does
@@ -214,9 +220,9 @@ func openToExtend(source journal.Source, id firn.ID) (vfs.File, error) {
 	return f, nil
 }
 
-func (c *file) extend(source journal.Source, until firn.Pos) error {
+func (c *file) extend(source journal.Source, from, until firn.Pos) error {
 	last, err := c.last()
-	if err != nil || last.End >= until {
+	if err != nil || last.End >= until || !isNear(last.End, from) {
 		return err
 	}
 	h := newHasher(source)
@@ -244,6 +250,14 @@ func (c *file) extend(source journal.Source, until firn.Pos) error {
 		}
 	}
 	return c.write(records)
+}
+
+// isNear reports whether there are few bytes between the last record and a position. A new
+// part begins after any number of bytes.
+func isNear(last, from firn.Pos) bool {
+	part, offset := journal.Split(from)
+	before, _ := journal.Split(last)
+	return from <= last+maxGap || part == before+1 && offset <= maxGap
 }
 
 // matchesLast reports whether the line of the last record is still in its place. If it is
@@ -307,6 +321,34 @@ func IsFile(name string) (base string, ok bool) {
 // Last returns the last record of the chain of a journal. It returns false if there is no
 // chain.
 func Last(fsys vfs.FS, base string) (Link, bool, error) {
+	return find(fsys, base, func(c *file) (Link, bool, error) {
+		l, err := c.last()
+		return l, c.count > 0, err
+	})
+}
+
+// At returns the record whose line ends at a position. It returns false if there is none.
+func At(fsys vfs.FS, base string, end firn.Pos) (Link, bool, error) {
+	return find(fsys, base, func(c *file) (Link, bool, error) {
+		low, high := int64(0), c.count
+		for low < high {
+			mid := (low + high) / 2
+			l, _, err := c.link(mid)
+			if err != nil || l.End == end {
+				return l, err == nil, err
+			}
+			if l.End < end {
+				low = mid + 1
+			} else {
+				high = mid
+			}
+		}
+		return Link{}, false, nil
+	})
+}
+
+// find finds a record in the chain of a journal, if it has one.
+func find(fsys vfs.FS, base string, search func(*file) (Link, bool, error)) (Link, bool, error) {
 	f, err := fsys.Open(Path(base), vfs.Read)
 	if errors.Is(err, fs.ErrNotExist) {
 		return Link{}, false, nil
@@ -322,6 +364,5 @@ func Last(fsys vfs.FS, base string) (Link, bool, error) {
 	if err != nil {
 		return Link{}, false, err
 	}
-	l, err := c.last()
-	return l, c.count > 0, err
+	return search(c)
 }

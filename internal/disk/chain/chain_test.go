@@ -39,7 +39,7 @@ func (tr transcript) extend() {
 	tr.t.Helper()
 	info, err := os.Stat(tr.source.Path)
 	if err == nil {
-		err = Extend(tr.source, session, firn.Pos(info.Size()))
+		err = Extend(tr.source, session, 0, firn.Pos(info.Size()))
 	}
 	if err != nil {
 		tr.t.Fatal(err)
@@ -222,7 +222,7 @@ func TestOtherSession(t *testing.T) {
 	t.Parallel()
 	tr := newTranscript(t)
 	tr.write(numbered(3))
-	if err := Extend(tr.source, "other", firn.Pos(1000)); err != nil {
+	if err := Extend(tr.source, "other", 0, firn.Pos(1000)); err != nil {
 		t.Fatal(err)
 	}
 	if got := strings.Join(tr.check(), ", "); got != "other session 0+0" {
@@ -264,6 +264,6 @@ func FuzzChain(f *testing.F) {
 			}
 			_ = c.Close() // any error is right
 		}
-		_ = Extend(tr.source, session, firn.Pos(len(text))) // any error is right
+		_ = Extend(tr.source, session, 0, firn.Pos(len(text))) // any error is right
 	})
 }

@@ -141,7 +141,7 @@ func (t *Target) acceptHistory(faults []AcceptedFault) error {
 		if _, err := chain.SetAside(t.fs, base); err != nil {
 			return fmt.Errorf("accept the changes of session %s: %w", f.Session, err)
 		}
-		if err := chain.Extend(journal.Source{FS: t.fs, Path: base, MaxLine: t.MaxLine}, f.Session, ^firn.Pos(0)); err != nil {
+		if err := chain.Extend(journal.Source{FS: t.fs, Path: base, MaxLine: t.MaxLine}, f.Session, 0, ^firn.Pos(0)); err != nil {
 			return err
 		}
 	}

@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/disk/anchor"
 	"firn.dev/internal/disk/chain"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/vfs/faultfs"
@@ -20,7 +21,7 @@ func chained(t *testing.T, n int) (*faultfs.FS, []string) {
 	t.Helper()
 	lines := talk(n)
 	fs := home(t, join(lines...))
-	if err := chain.Extend(journal.Source{FS: fs, Path: sessionPath}, "s1", ^firn.Pos(0)); err != nil {
+	if err := chain.Extend(journal.Source{FS: fs, Path: sessionPath}, "s1", 0, ^firn.Pos(0)); err != nil {
 		t.Fatal(err)
 	}
 	return fs, lines
@@ -138,5 +139,71 @@ func TestAcceptHistory(t *testing.T) {
 	put(t, fs, sessionPath, join(lines...))
 	if r := accept(false); r.Faults != 1 {
 		t.Errorf("after another change there are %d faults, want 1", r.Faults)
+	}
+}
+
+// TestAnchor compares a home with an anchor after it has grown, and after a session was
+// replaced with its chain, deleted or purged.
+func TestAnchor(t *testing.T) {
+	t.Parallel()
+	fs, lines := chained(t, 4)
+	target := func() doctor.Target {
+		t.Helper()
+		target, err := doctor.OpenHome(fs, "/h")
+		if err != nil {
+			t.Fatal(err)
+		}
+		return target
+	}
+	states, left, err := doctor.TakeAnchor(t.Context(), target(), nil)
+	if err != nil || len(states) != 1 || len(left) > 0 {
+		t.Fatalf("the anchor has %v, without %v: %v", states, left, err)
+	}
+	compare := func() string {
+		t.Helper()
+		r := verify(t, fs)
+		doctor.CompareAnchor(target(), anchor.Anchor{Time: time.Unix(1794710747, 0), Sessions: states}, r)
+		var found []string
+		for _, f := range r.Findings {
+			found = append(found, string(f.Severity)+" "+f.Message)
+		}
+		return strings.Join(found, "; ")
+	}
+	rechain := func(lines []string) {
+		t.Helper()
+		put(t, fs, sessionPath, join(lines...))
+		if err := fs.Remove(chain.Path(sessionPath)); err != nil {
+			t.Fatal(err)
+		}
+		if err := chain.Extend(journal.Source{FS: fs, Path: sessionPath}, "s1", 0, ^firn.Pos(0)); err != nil {
+			t.Fatal(err)
+		}
+	}
+	grown := append(slices.Clone(lines), messageLine("a5", "a4", "later"))
+	rechain(grown)
+	if found := compare(); found != "" {
+		t.Errorf("after an append it says %q", found)
+	}
+	changed := slices.Clone(grown)
+	changed[2] = strings.Replace(changed[2], "message 2", "message 9", 1)
+	rechain(changed)
+	if found := compare(); !strings.Contains(found, "were replaced") {
+		t.Errorf("with a replaced chain it says %q", found)
+	}
+	rechain(lines[:3])
+	if found := compare(); !strings.Contains(found, "does not reach") {
+		t.Errorf("with an older copy it says %q", found)
+	}
+	for _, path := range []string{sessionPath, chain.Path(sessionPath)} {
+		if err := fs.Remove(path); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if found := compare(); !strings.Contains(found, "fault session s1 existed") {
+		t.Errorf("without the session it says %q", found)
+	}
+	put(t, fs, "/h/receipts/s1.json", "{}")
+	if found := compare(); !strings.Contains(found, "info session s1 of the anchor was purged") {
+		t.Errorf("with a purged session it says %q", found)
 	}
 }
