@@ -222,7 +222,7 @@ func openToExtend(source journal.Source, id firn.ID) (vfs.File, error) {
 
 func (c *file) extend(source journal.Source, from, until firn.Pos) error {
 	last, err := c.last()
-	if err != nil || last.End >= until || !isNear(last.End, from) {
+	if err != nil || last.End >= until || !isNear(source, last.End, from) {
 		return err
 	}
 	h := newHasher(source)
@@ -252,12 +252,16 @@ func (c *file) extend(source journal.Source, from, until firn.Pos) error {
 	return c.write(records)
 }
 
-// isNear reports whether there are few bytes between the last record and a position. A new
-// part begins after any number of bytes.
-func isNear(last, from firn.Pos) bool {
+// isNear reports whether there are few bytes between the last record and a position in the
+// same part or the next one.
+func isNear(source journal.Source, last, from firn.Pos) bool {
+	if from <= last+maxGap {
+		return true
+	}
 	part, offset := journal.Split(from)
-	before, _ := journal.Split(last)
-	return from <= last+maxGap || part == before+1 && offset <= maxGap
+	before, recorded := journal.Split(last)
+	info, err := source.FS.Stat(journal.PartPath(source.Path, before))
+	return err == nil && part == before+1 && info.Size-recorded+offset <= maxGap
 }
 
 // matchesLast reports whether the line of the last record is still in its place. If it is
