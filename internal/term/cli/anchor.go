@@ -40,8 +40,8 @@ anchor was signed by this home.`,
 			if err != nil {
 				return err
 			}
-			if st.files == "" {
-				return fmt.Errorf("take an anchor: the sessions are not in files: %w", firn.ErrUnsupported)
+			if err := st.mustBeFiles("take an anchor", anchorHint); err != nil {
+				return err
 			}
 			key, err := anchor.HomeKey(vfs.OS{}, target.Root)
 			if err != nil {
@@ -57,6 +57,9 @@ anchor was signed by this home.`,
 	cmd.Flags().BoolVar(&showKey, "key", false, "print the public key and take no anchor")
 	return cmd
 }
+
+// anchorHint is the hint where there are no hash chains in files.
+const anchorHint = "this store compares each record with its own chain of hashes; run firn verify"
 
 // publicKey is the result of firn anchor --key.
 type publicKey struct {

@@ -53,8 +53,10 @@ Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
 			if err != nil {
 				return err
 			}
-			if since != "" && st.files == "" {
-				return fmt.Errorf("compare with an anchor: the sessions are not in files: %w", firn.ErrUnsupported)
+			if since != "" {
+				if err := st.mustBeFiles("compare with an anchor", anchorHint); err != nil {
+					return err
+				}
 			}
 			if st != nil && st.files == "" {
 				return p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
