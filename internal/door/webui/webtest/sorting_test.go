@@ -160,7 +160,7 @@ func TestRecentSessions(t *testing.T) {
 	b.wait(recent + ` === ` + quote("Pinned "+mark+",Later "+mark))
 	other := b.beside(t)
 	other.open(toSession(later))
-	other.send("Please play recent.")
+	other.send("Please play recent-elsewhere.") // another name than in TestRecent: the model is shared
 	b.wait(`document.querySelector(".recent-one[href*='` + string(later) + `'] .dot.on[aria-label='turn running']")`)
 	b.withoutViolation()
 	other.click("button", "/^Stop/")
