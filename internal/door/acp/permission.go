@@ -59,7 +59,7 @@ func permissionRequest(id sdk.SessionId, q wire.Approval) sdk.RequestPermissionR
 	if q.Rule != "" {
 		options = append(options, sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always in this session: " + prose.OneLine(q.Rule, 100), OptionId: allowSession})
 	}
-	options = append(options, sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: "Refuse", OptionId: refuseOnce})
+	options = append(options, sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: "Deny", OptionId: refuseOnce})
 	return sdk.RequestPermissionRequest{SessionId: id, ToolCall: call, Options: options}
 }
 

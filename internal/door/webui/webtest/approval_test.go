@@ -57,8 +57,8 @@ func TestApproval(t *testing.T) {
 	b.gone("+hello")
 	b.send("write more to more.txt")
 	b.see("+more")
-	b.fill("textbox", "Reason for a refusal", "not now")
-	b.click("button", "Refuse")
+	b.fill("textbox", "Reason for denying", "not now")
+	b.click("button", "Deny")
 	b.see("the user denied it: not now")
 	if _, err := os.Stat(filepath.Join(work, "more.txt")); err == nil {
 		t.Error("a refused write was made")

@@ -5,6 +5,8 @@ import (
 	"path/filepath"
 	"strings"
 	"testing"
+
+	"firn.dev/wire"
 )
 
 const composer = `document.querySelector(".composer-text")`
@@ -237,11 +239,36 @@ func TestStopKeepsQueue(t *testing.T) {
 	b.key("\x1b")
 	p.stopped(t)
 	b.hasText("First queued.\n\nSecond queued.\n\nA draft.")
-	b.see("2 queued messages back in the composer")
+	b.see("Stopped. 2 queued messages are back in the message box.")
 	b.wait(`!document.querySelector(".composer-queue")`)
 	b.inBothLights()
 	b.reload() // the draft survives
 	b.wait(composer + `.value === "First queued.\n\nSecond queued.\n\nA draft."`)
+}
+
+// TestStopOthers stops a turn with a queued message of another sender: only the user's own
+// message returns to the message box.
+func TestStopOthers(t *testing.T) {
+	t.Parallel()
+	s := queueServer(t)
+	b := s.login(t)
+	id := s.newSessionFor(t, "player", unlike("Stopping others"))
+	b.open(toSession(id))
+	b.send("Please play stopping-others.")
+	p := world.model.plays(t, "stopping-others")
+	p.text("Slowly ")
+	b.once("Slowly")
+	b.send("Of mine.")
+	b.wait(`document.querySelectorAll(".composer-queue li").length === 1`)
+	wait := false
+	if _, err := s.client.Turn(t.Context(), id, wire.Turn{Text: "Of Bob.", Sender: "Bob", Wait: &wait}); err != nil {
+		t.Fatal(err)
+	}
+	b.wait(`document.querySelectorAll(".composer-queue li").length === 2`)
+	b.click("button", "/^Stop/")
+	p.stopped(t)
+	b.see("Stopped. 1 queued message is back in the message box. 1 message of others was removed from the queue.")
+	b.hasText("Of mine.")
 }
 
 // TestMessageIDs fails to send a message, and sends the same text in another session: it is

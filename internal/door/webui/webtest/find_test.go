@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"firn.dev"
+	"firn.dev/internal/base/basetest"
 	"firn.dev/wire"
 
 	"github.com/chromedp/chromedp"
@@ -89,15 +90,13 @@ func TestFindLiterally(t *testing.T) {
 		t.Fatal(err)
 	}
 	t.Cleanup(s.stop)
-	for {
+	basetest.Eventually(t, "the session can be searched", func() bool {
 		found, err := s.client.Search(t.Context(), wire.SearchQuery{Query: "what did the quick fox say", Literal: true, Session: string(id)})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found.Items) > 0 {
-			break
-		}
-	}
+		return len(found.Items) > 0
+	})
 	b := s.login(t)
 	b.size(1400, 900)
 	b.open(toSession(id))
@@ -105,19 +104,26 @@ func TestFindLiterally(t *testing.T) {
 	b.key("f", chromedp.ModifierCtrl)
 	b.wait(`document.activeElement === ` + a("textbox", "Find in this session"))
 	b.insert("what did the quick fox say")
-	b.see("1 from the end of 1,000+")
+	b.see("1 of 1,000+ (from the end)")
 	at := func(n int) string {
 		return `(() => { const r = ` + entry(fmt.Sprintf("Turn %d:", n)) + `?.getBoundingClientRect(); return r && r.bottom > 0 && r.top < innerHeight })()`
 	}
 	b.wait(at(1099))
 	b.key("\r")
-	b.see("2 from the end of 1,000+")
+	b.see("2 of 1,000+ (from the end)")
 	b.wait(at(1098))
 	b.key("\r", chromedp.ModifierShift)
 	b.key("\r", chromedp.ModifierShift) // from the latest to the oldest that is loaded
-	b.see("1,000 from the end of 1,000+")
+	b.see("1,000 of 1,000+ (from the end)")
 	b.wait(at(100))
-	b.key("\r") // loads the others
+	// Enter loads the others. Another Enter meanwhile does not go to the latest hit.
+	get[bool](b, `(() => { const real = fetch; const held = new Promise((r) => (window.release = r)); window.searches = 0; window.fetch = async (url, o) => { if (String(url).includes("/v1/search")) { searches++; await held } return real(url, o) }; return true })()`)
+	b.key("\r")
+	b.wait(`searches === 1`)
+	b.key("\r")
+	b.settled()
+	b.see("1,000 of 1,000+ (from the end)")
+	get[bool](b, `(release(), true)`)
 	b.see("100 of 1,100")
 	b.wait(at(99))
 	b.settled()
@@ -213,6 +219,7 @@ func TestThinnedOutline(t *testing.T) {
 	b.wait(`document.querySelectorAll(".outline-turn").length === 325`)
 	b.click("button", "Show each turn from 1,297")
 	b.see("Turns 1,297 to 1,300")
+	b.wait(`document.activeElement === ` + a("button", "Show all turns"))
 	lines := `[...document.querySelectorAll(".outline-n")].map((e) => e.innerText).join(" ")`
 	b.wait(lines + ` === "1,297 1,298 1,299 1,300"`)
 	b.settled()
@@ -221,4 +228,5 @@ func TestThinnedOutline(t *testing.T) {
 	b.wait(`location.search.startsWith("?at=")`)
 	b.click("button", "Show all turns")
 	b.wait(`document.querySelectorAll(".outline-turn").length === 325`)
+	b.wait(`document.activeElement === ` + a("button", "Show each turn from 1,297"))
 }

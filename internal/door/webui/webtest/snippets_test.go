@@ -5,6 +5,7 @@ import (
 	"strings"
 	"testing"
 
+	"firn.dev/internal/base/basetest"
 	"firn.dev/wire"
 )
 
@@ -15,15 +16,13 @@ func TestPlainSnippets(t *testing.T) {
 	s := plainServer(t)
 	word := "quince" + unlike("")[1:]
 	s.newSession(t, "**Bold** title "+word, "## A heading\n\nThe **"+word+"** and `__init__` of [the page](https://example.com/a_b), *soft* but 2 * 3 * 4 and snake_case_name.\n\n- [x] one thing\n> quoted\n\n| a | b |\n|---|---|\n| c | d |\n\n```go\nx := **p // "+word+"\n```\n")
-	for { // the index is updated asynchronously
+	basetest.Eventually(t, "the session can be searched", func() bool {
 		found, err := s.client.Search(t.Context(), wire.SearchQuery{Query: word})
 		if err != nil {
 			t.Fatal(err)
 		}
-		if len(found.Items) > 0 {
-			break
-		}
-	}
+		return len(found.Items) > 0
+	})
 	b := s.login(t)
 	b.open("/search?q=" + url.QueryEscape(word))
 	b.wait(`document.querySelector(".hit-item.itself mark")`)

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/wire"
 
 	"github.com/chromedp/chromedp"
 )
@@ -109,10 +110,6 @@ func TestSortAndGroup(t *testing.T) {
 	b.click("button", "/^Group: day/")
 	b.click("menuitem", "source")
 	b.wait(groups + ` === "firn"`)
-	// A new session appears in its place.
-	write("Apricot", "/home/you/one", 4, 1)
-	s.newSession(t, "Aardvark "+mark, "Something.")
-	b.see("Aardvark " + mark)
 
 	// Every row has a cell for each header.
 	b.open("/sessions?q=" + url.QueryEscape(mark))
@@ -123,6 +120,51 @@ func TestSortAndGroup(t *testing.T) {
 		const rows = [...document.querySelectorAll("[role=table] .vlist-row[role=row]")];
 		return heads > 7 && rows.length > 2 && rows.every((r) => [...r.querySelectorAll("[role=cell]")].filter(shown).length === heads);
 	})()`)
+}
+
+// TestSortedListFollows checks that new sessions appear in their place in a sorted list with
+// groups, and that events of sessions that are not in the list do not reload it.
+func TestSortedListFollows(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	mark := unlike("Following")[10:]
+	start := func(title, cwd string) firn.ID {
+		session, err := s.client.NewSession(t.Context(), wire.NewSession{Title: title, CWD: cwd})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return session.ID
+	}
+	turn := func(id firn.ID, text string) {
+		if _, err := s.client.Turn(t.Context(), id, wire.Turn{Text: text}); err != nil {
+			t.Fatal(err)
+		}
+	}
+	one, two := t.TempDir(), t.TempDir()
+	turn(start("Banana "+mark, one), "Something.")
+	turn(start("Cherry "+mark, two), "Something.")
+	other := start(unlike("Elsewhere"), "")
+	b := s.login(t)
+	b.open("/sessions?sort=title&group=project&q=" + url.QueryEscape(mark))
+	const groups = `document.querySelectorAll("[role=rowheader]").length`
+	b.lists("Banana "+mark, "Cherry "+mark)
+	b.settled()
+	const requests = `performance.getEntriesByType("resource").filter((r) => new URL(r.name).pathname === "/v1/sessions" && r.name.includes("sort=title")).length`
+	before, began := get[int](b, requests), time.Now()
+	for range 10 {
+		turn(other, "Something else.")
+	}
+	turn(start("Apricot "+mark, one), "Something.")
+	b.lists("Apricot "+mark, "Banana "+mark, "Cherry "+mark)
+	if n, took := get[int](b, requests)-before, time.Since(began); n > 2+int(took/(10*time.Second)) {
+		t.Errorf("the list was reloaded %d times in %s", n, took)
+	}
+	// The state of the new session is loaded, and its group stays.
+	b.wait(`[...document.querySelectorAll(".srow")].some((r) => r.textContent.includes("Apricot") && r.querySelector(".srow-turns").textContent === "1")`)
+	b.wait(groups + ` === 2`)
+	// The turns of a list that is sorted by them are those that it is sorted by.
+	b.open("/sessions?sort=turns&q=" + url.QueryEscape(mark))
+	b.wait(`[...document.querySelectorAll(".srow-turns[title]")].map((e) => e.title).join() === Array(3).fill("1 turn at the end of the latest turn").join()`)
 }
 
 // TestSourceBadges checks that the list shows the program that a session is from by name,

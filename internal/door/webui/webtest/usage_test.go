@@ -90,4 +90,17 @@ func TestUsagePage(t *testing.T) {
 	if !strings.HasPrefix(text, "kind,name,and,answers,") || !strings.Contains(text, "\ntool,bash,,,,,,,,3,0\n") {
 		t.Errorf("the CSV is %q", text)
 	}
+	// By session it has the sessions.
+	b.click("button", "By session")
+	b.wait(`document.querySelector("section[aria-label=Table] th").textContent === "Session"`)
+	b.click("button", "Download CSV")
+	b.wait(`saved.filter((s) => s instanceof Blob).length === 3`)
+	text = get[string](b, `saved.filter((s) => s instanceof Blob)[2].text()`)
+	if !strings.HasPrefix(text, "session,title,") || !strings.Contains(text, string(sessionID("usage", 0))) {
+		t.Errorf("the CSV by session is %q", text)
+	}
+	// There is no command for projects.
+	b.wait(`document.querySelectorAll("[aria-label^='Copy as CLI: firn usage']").length === 2`)
+	b.click("button", "By project")
+	b.wait(`document.querySelectorAll("[aria-label^='Copy as CLI: firn usage']").length === 0`)
 }

@@ -50,9 +50,9 @@ function Question({ talk, approval }: { talk: Talk; approval: Approval }) {
             </button>
           </>
         )}
-        <input class="approval-reason" aria-label="Reason for a refusal" placeholder="Reason, for the agent" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
+        <input class="approval-reason" aria-label="Reason for denying" placeholder="Reason, for the agent" value={reason} onInput={(e) => setReason(e.currentTarget.value)} />
         <button type="button" class="button" disabled={busy} onClick={() => void answer("refuse")}>
-          Refuse
+          Deny
         </button>
       </div>
       {approval.rule && (

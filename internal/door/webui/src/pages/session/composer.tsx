@@ -167,7 +167,7 @@ export function Composer({ talk, box, sent }: Props) {
           <span class="composer-gap" />
           {live && (
             <>
-              <button type="button" class="button composer-stop" title="Stop the turn; queued messages return to the box (Esc)" disabled={off} onClick={() => void talk.stop()}>
+              <button type="button" class="button composer-stop" title="Stop the turn; queued messages return to the message box (Esc)" disabled={off} onClick={() => void talk.stop()}>
                 <Icon name="stop" /> Stop
               </button>
               <CopyCLI small command={`firn stop ${shell(talk.id)}`} />

@@ -23,19 +23,22 @@ export function FindBar({ talk, jump }: Props) {
   // show goes to a hit. Before the oldest loaded one come older ones, after the latest the oldest.
   const show = async (at: number) => {
     if (finding.hits.peek().length === 0) return;
-    if (at < 0 && finding.more.peek()) at += await finding.older();
+    if (at < 0 && finding.more.peek()) {
+      const older = await finding.older();
+      if (!older) return; // they are being loaded already, or could not be
+      at += older;
+    }
     const all = finding.hits.peek();
-    if (all.length === 0) return;
     finding.at.value = (at + all.length) % all.length;
     jump(all[finding.at.value]!.entry);
   };
   // The latest hit is shown first.
-  useEffect(() => void show(hits.length - 1), [finding.text.value, hits.at(-1)]);
+  useEffect(() => void show(hits.length - 1), [hits.at(-1)]);
   const { error } = finding;
   // The number of a hit counts from the oldest loaded one, so it is shown only if all are loaded.
   const found = hits.length
     ? finding.more.value
-      ? `${count(hits.length - finding.at.value)} from the end of ${count(hits.length)}+`
+      ? `${count(hits.length - finding.at.value)} of ${count(hits.length)}+ (from the end)`
       : `${count(finding.at.value + 1)} of ${count(hits.length)}`
     : finding.text.value && !finding.busy.value && !error.value
       ? "none"

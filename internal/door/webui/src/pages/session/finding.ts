@@ -30,11 +30,14 @@ export class Finding {
     await this.load([]);
   }
 
-  // older loads older hits and returns their number.
+  // older loads older hits and returns their number. It returns 0 if hits are being loaded, or if
+  // another text is asked for meanwhile.
   async older(): Promise<number> {
+    if (!this.more.peek() || this.busy.peek()) return 0;
+    const mine = this.asked;
     const before = this.hits.peek().length;
-    if (this.more.peek() && !this.busy.peek()) await this.load(this.hits.peek());
-    return this.hits.peek().length - before;
+    await this.load(this.hits.peek());
+    return mine === this.asked ? this.hits.peek().length - before : 0;
   }
 
   private async load(after: readonly Hit[]): Promise<void> {

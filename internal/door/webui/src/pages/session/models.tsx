@@ -37,7 +37,7 @@ export function ModelPicker({ title, none, current, choose, close }: Props) {
       id={(c) => c.model}
       choose={(c) => choose(c.model)}
       close={close}
-      empty={found.loading || found.error ? undefined : "No model fits"}
+      empty={found.loading || found.error ? undefined : "No matching models"}
       busy={found.loading}
       row={(c) => (
         <>

@@ -23,11 +23,30 @@ export function Outline({ talk, still, jump, close }: Props) {
   talk.entries.items.value; // subscribe: a branch changes with its entries
   // part is the range of turns that is zoomed into.
   const part = useSignal<{ from: number; to: number } | undefined>(undefined);
-  const course = useGet<Course>(sessionPath(talk.id, "course"), { head: talk.entries.branch(), ...part.value });
+  const branch = talk.entries.branch();
+  const course = useGet<Course>(sessionPath(talk.id, "course"), { head: branch, ...part.value });
   const step = course.data?.step ?? 1;
-  const zoom = (t: Episode) => (part.value = { from: t.turn, to: t.turn + step - 1 });
   const now = useSignal("");
   const list = useRef<HTMLOListElement>(null);
+  const focus = useRef("");
+  const zoom = (t: Episode) => {
+    part.value = { from: t.turn, to: t.turn + step - 1 };
+    focus.current = ".outline-all";
+  };
+  const showAll = () => {
+    focus.current = `[data-zoom="${part.value?.from}"]`;
+    part.value = undefined;
+  };
+  // Another branch has other turns.
+  useEffect(() => void (part.value = undefined), [branch]);
+  // The button that zoomed in or out disappears: its counterpart gets the focus.
+  useLayoutEffect(() => {
+    const next = focus.current && list.current?.parentElement?.querySelector<HTMLElement>(focus.current);
+    if (!next) return;
+    focus.current = "";
+    const now = document.activeElement;
+    if (!now || now === document.body || next.closest(".outline")?.contains(now)) next.focus();
+  });
   const turns = course.data?.episodes ?? none;
   const found = talk.finding.hits.value;
   const hits = useMemo(() => hitsIn(turns, found), [turns, found]);
@@ -72,7 +91,7 @@ export function Outline({ talk, still, jump, close }: Props) {
         <p class="outline-thin" role="status">
           {part.value ? `Turns ${count(part.value.from)} to ${count(Math.min(part.value.to, course.data.turns))}` : `One line for every ${count(step)} turns`}
           {part.value && (
-            <button type="button" class="button quiet small" onClick={() => (part.value = undefined)}>
+            <button type="button" class="button quiet small outline-all" onClick={showAll}>
               Show all turns
             </button>
           )}
@@ -138,7 +157,7 @@ function Turn({ t, here, hits, jump, zoom }: { t: Episode; here: boolean; hits: 
         </span>
       </button>
       {zoom && (
-        <button type="button" class="icon-button" aria-label={`Show each turn from ${count(t.turn)}`} title="Show each turn" onClick={() => zoom(t)}>
+        <button type="button" class="icon-button" data-zoom={t.turn} aria-label={`Show each turn from ${count(t.turn)}`} title="Show each turn" onClick={() => zoom(t)}>
           <Icon name="right" />
         </button>
       )}

@@ -91,7 +91,9 @@ class Chains {
     }
     if (!this.now) return false;
     const chains = (this.now.row.chains ??= new Map<string, Item[]>());
-    chains.set(this.now.call.call!, [...(chains.get(this.now.call.call!) ?? []), item]);
+    const chain = chains.get(this.now.call.call!);
+    if (chain) chain.push(item);
+    else chains.set(this.now.call.call!, [item]);
     return true;
   }
 }

@@ -215,14 +215,20 @@ export class Talk {
     this.watch.soon();
   }
 
-  // stop ends the turn. Queued messages return to the composer.
+  // stop ends the turn. Queued messages return to the composer, except those that came from others
+  // through a channel.
   async stop(): Promise<void> {
     const done = await attempt(() => this.post<Stopped>("kill", {}));
     this.watch.soon();
     const removed = done?.removed ?? [];
     if (removed.length === 0) return;
-    this.giveBack(removed);
-    notify(`Stopped; ${plural(removed.length, "queued message")} back in the composer`);
+    const own = removed.filter((m) => !m.sender);
+    const others = removed.length - own.length;
+    if (own.length) this.giveBack(own);
+    const said = ["Stopped."];
+    if (own.length) said.push(`${plural(own.length, "queued message")} ${own.length === 1 ? "is" : "are"} back in the message box.`);
+    if (others) said.push(`${plural(others, "message")} of others ${others === 1 ? "was" : "were"} removed from the queue.`);
+    notify(said.join(" "));
   }
 
   link(entry: string): void {

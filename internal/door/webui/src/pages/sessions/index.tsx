@@ -4,7 +4,7 @@ import { useCallback, useEffect, useMemo, useRef, useState } from "preact/hooks"
 import { address, useGet } from "../../api";
 import { count, plural } from "../../format";
 import { useKeys } from "../../keys";
-import { useStream } from "../../live";
+import { useStream, useThrottled } from "../../live";
 import { mayWrite } from "../../me";
 import { newSession } from "../../palette";
 import { go, toSession } from "../../router";
@@ -34,12 +34,15 @@ function useList(filter: Filter, sorting: Sorting): SessionList {
   const key = address("", { ...filter, ...sorting });
   const list = useMemo(() => new SessionList({ ...asQuery(filter), ...sorting }), [key]);
   useEffect(() => () => list.close(), [list]);
+  const soon = useThrottled(() => list.reload());
   useStream("/v1/events", {}, {
     event: (e: Event) => {
       noteRunning(e);
-      if (telling.test(e.name)) list.touch(e.session);
+      if (telling.test(e.name) && list.touch(e)) soon();
     },
-    opened: (again) => again && list.touch(),
+    opened: (again) => {
+      if (again && list.touch()) soon();
+    },
   });
   return list;
 }

@@ -2,7 +2,7 @@
 // loaded when its row becomes visible.
 import { computed, signal } from "@preact/signals";
 import { aborted, asProblem, get, sessionPath, type Problem, type Query } from "../../api";
-import type { Page, Session } from "../../wire";
+import type { Event, Page, Session } from "../../wire";
 
 // Rows is the order of rows, with forks below their parents. Keys are session IDs; keys of rows not
 // loaded yet begin with a question mark, those of groups with a number sign.
@@ -71,18 +71,18 @@ export class SessionList {
     return !this.query["sort"] && !this.query["order"] && !this.query["group"];
   }
 
-  // grouped returns the order with a row before each group.
+  // grouped returns the order with a row before each group. A group has one such row, wherever its
+  // sessions are in the order.
   private grouped(): string[] {
     if (!this.query["group"]) return [...this.order];
-    const keys: string[] = [];
-    let last: string | undefined;
+    const groups = new Map<string, string[]>();
     for (const id of this.order) {
       const group = this.items.get(id)?.group ?? "";
-      if (group !== last) keys.push("#" + group);
-      last = group;
-      keys.push(id);
+      const ids = groups.get(group);
+      if (ids) ids.push(id);
+      else groups.set(group, [id]);
     }
-    return keys;
+    return [...groups].flatMap(([group, ids]) => ["#" + group, ...ids]);
   }
 
   readonly tags = computed<string[]>(() => {
@@ -111,7 +111,11 @@ export class SessionList {
     if (this.busy) return;
     this.busy = true;
     try {
-      while (!this.done && this.order.length < this.wanted) await this.more();
+      for (;;) {
+        if (this.reordered < this.stale) await this.reorder();
+        else if (!this.done && this.order.length < this.wanted) await this.more();
+        else break;
+      }
       this.error.value = undefined;
     } catch (err) {
       if (!aborted(err)) this.error.value = asProblem(err);
@@ -161,8 +165,9 @@ export class SessionList {
   }
 
   private merge(s: Session): void {
-    if (!this.items.has(s.id)) return;
-    this.items.set(s.id, s);
+    const known = this.items.get(s.id);
+    if (!known) return;
+    this.items.set(s.id, { ...s, group: known.group }); // only lists have groups
     // Batch the updates.
     this.frame ||= requestAnimationFrame(() => {
       this.frame = 0;
@@ -171,46 +176,72 @@ export class SessionList {
   }
 
   // touch schedules a reload of the first page after a burst of events. In another order a known
-  // session is loaded again and keeps its place; only a new one reloads the list.
-  touch(id?: string): void {
+  // session is loaded again and keeps its place; touch then reports whether the list is to be
+  // reloaded because of a session that is not loaded.
+  touch(e?: Event): boolean {
+    const id = e?.session;
     if (id) this.asked.delete(id);
-    if (id && !this.plain && this.items.has(id)) {
+    if (!this.plain) {
+      if (!id || !this.items.has(id)) return !e || this.tells(e);
       this.touched.add(id);
-    } else {
-      this.stale = true;
     }
-    if (this.front) return;
-    this.front = window.setTimeout(() => {
+    this.front ||= window.setTimeout(() => {
       this.front = 0;
-      void this.refresh();
+      void (this.plain ? this.refresh() : this.reread());
     }, 400);
+    return false;
+  }
+
+  // tells reports whether an event of a session that is not loaded may change the list. The turns
+  // of such a session do not, except the next one after an update: a new session is listed only
+  // when something was said in it.
+  private tells(e: Event): boolean {
+    const id = e.session ?? "";
+    if (e.name.startsWith("turn.")) return this.updated.delete(id);
+    if (e.name === "entry.appended") return false;
+    this.updated.add(id);
+    return true;
   }
 
   private readonly touched = new Set<string>();
-  private stale = false;
+  private readonly updated = new Set<string>();
+  // stale counts the wishes to reload the list, reordered those that are fulfilled.
+  private stale = 0;
+  private reordered = 0;
+
+  // reload reloads the loaded part of the list.
+  reload(): void {
+    this.stale++;
+    void this.load();
+  }
+
+  // reread loads the touched sessions again.
+  private async reread(): Promise<void> {
+    const ids = [...this.touched];
+    this.touched.clear();
+    await Promise.allSettled(ids.map((id) => get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge(s))));
+  }
 
   // reorder reloads the loaded part of a list in another order.
   private async reorder(): Promise<void> {
-    const ids = [...this.touched];
-    this.touched.clear();
-    const known = ids.map((id) => get<Session>(sessionPath(id), undefined, this.abort.signal).then((s) => this.merge({ ...s, group: this.items.get(id)?.group })));
-    await Promise.allSettled(known);
-    if (!this.stale) return;
-    this.stale = false;
+    const wish = this.stale;
     const page = await get<Page<Session>>("/v1/sessions", { ...this.query, limit: Math.min(large, Math.max(quick, this.order.length)), count: true }, this.abort.signal);
     const items = page.items ?? [];
     this.order = items.map((s) => s.id);
     for (const s of items) this.take(s);
+    // What is not among them is loaded again with the pages that follow.
+    const kept = new Set(this.order);
+    for (const id of this.items.keys()) if (!kept.has(id)) this.items.delete(id);
+    this.asked.clear();
     this.cursor = page.cursor ?? "";
     this.done = !this.cursor;
     this.total.value = page.total;
+    this.reordered = wish;
     this.reshape();
   }
 
   private async refresh(): Promise<void> {
     try {
-      if (!this.plain) return await this.reorder();
-      this.stale = false;
       const query = { ...this.query, state: true, limit: 50, count: true };
       const page = await get<Page<Session>>("/v1/sessions", query, this.abort.signal);
       const latest = page.items ?? [];

@@ -1,6 +1,6 @@
 // A row of the session list.
 import { memo } from "./memo";
-import { bytes, cost, count, longDay, shortId, shortPath, tokens, titleOf } from "../../format";
+import { bytes, cost, count, longDay, plural, shortId, shortPath, tokens, titleOf } from "../../format";
 import { toSession } from "../../router";
 import { running } from "../../running";
 import { Icon, Menu, SourceBadge, Time, WindowBar, type MenuItem } from "../../ui";
@@ -78,10 +78,11 @@ function State({ session, sort }: { session: Session; sort: string }) {
     return (
       <>
         <span class="srow-marks" role="cell" />
-        <span class="srow-turns" role="cell" />
+        {sort === "turns" ? <CountedTurns session={session} /> : <span class="srow-turns" role="cell" />}
         <span class="srow-window" role="cell" />
         <span class="srow-tokens num" role="cell">
           {sort === "size" && bytes(session.bytes)}
+          {sort === "cost" && countedCost(session)}
         </span>
       </>
     );
@@ -106,17 +107,35 @@ function State({ session, sort }: { session: Session; sort: string }) {
           </span>
         )}
       </span>
-      <span class="srow-turns num" role="cell" title={`${count(st.turns)} turns`}>
-        {count(st.turns)}
-      </span>
+      {sort === "turns" ? (
+        <CountedTurns session={session} />
+      ) : (
+        <span class="srow-turns num" role="cell" title={plural(st.turns, "turn")}>
+          {count(st.turns)}
+        </span>
+      )}
       <span class="srow-window" role="cell">
         <WindowBar usage={st.window} />
       </span>
       <span class="srow-tokens num" role="cell" title={`${count(used)} tokens in total, ${cost(st.counters.cost)}, ${bytes(session.bytes)}`}>
-        {sort === "size" ? bytes(session.bytes) : sort === "cost" ? cost(st.counters.cost) : tokens(used)}
+        {sort === "size" ? bytes(session.bytes) : sort === "cost" ? countedCost(session) : tokens(used)}
       </span>
     </>
   );
+}
+
+// A list sorted by turns or cost shows the numbers that it is sorted by: those of the end of the
+// latest turn.
+function CountedTurns({ session: { counts } }: { session: Session }) {
+  return (
+    <span class="srow-turns num" role="cell" title={counts ? `${plural(counts.turns, "turn")} at the end of the latest turn` : "not counted yet"}>
+      {counts ? count(counts.turns) : "–"}
+    </span>
+  );
+}
+
+function countedCost({ counts }: Session): string {
+  return counts ? cost(counts.cost) : "–";
 }
 
 // PlaceholderRow is a placeholder for a row that is not loaded.

@@ -46,15 +46,17 @@ export function Usage() {
   const root = useRef<HTMLDivElement>(null);
   useRows("Usage", root);
   // The command has no groups by project.
-  const command = ["firn usage --by", by === "project" ? "model" : by, ...(since ? ["--since", since] : [])].join(" ");
+  const command = by === "project" ? "" : ["firn usage --by", by, ...(since ? ["--since", since] : [])].join(" ");
+  // The report has no rows of sessions.
+  const csv = () => download(by === "session" ? "/v1/usage" : "/v1/usage/report", { by: by === "session" ? by : undefined, since: from, format: "csv" }, "usage.csv");
   const r = report.data;
   return (
     <div class="page usage" ref={root} aria-busy={report.loading && !r}>
       <header class="page-head">
         <h1>Usage</h1>
-        <span class="faint num head-note">{r && `${plural(r.sessions, "session")}${r.partial ? "; some are not counted" : ""}`}</span>
-        <CopyCLI small command={`${command} --csv > usage.csv`} />
-        <button type="button" class="button" onClick={() => void attempt(() => download("/v1/usage/report", { since: from, format: "csv" }, "usage.csv"))}>
+        <span class="faint num head-note">{r && `${plural(r.sessions, "session")}${r.partial ? "; some sessions are not counted yet" : ""}`}</span>
+        {command && <CopyCLI small command={`${command} --csv > usage.csv`} />}
+        <button type="button" class="button" onClick={() => void attempt(csv)}>
           Download CSV
         </button>
         <button type="button" class="button" disabled={!r} onClick={() => r && saveAs(new Blob([JSON.stringify(r, null, 2)], { type: "application/json" }), "usage.json")}>
@@ -108,7 +110,7 @@ function Details({ report: r, by, stack, measure, since, from, command }: Detail
       </div>
       {(r.tools ?? []).length > 0 && <Tools tools={r.tools ?? []} />}
       <Section title="Table" actions={<ByTabs by={by} command={command} />}>
-        {sessions.error && <Problem error={sessions.error} retry={sessions.reload} />}
+        {by === "session" && sessions.error && <Problem error={sessions.error} retry={sessions.reload} />}
         <Table by={by} rows={by === "session" ? (sessions.data?.rows ?? []) : rowsBy(r, by)} />
       </Section>
     </>
@@ -209,7 +211,7 @@ function Tools({ tools }: { tools: ToolUse[] }) {
             <th>Tool</th>
             <th class="num">Calls</th>
             <th class="num">Failed</th>
-            <th class="num">Share failed</th>
+            <th class="num">Failure rate</th>
           </tr>
         </thead>
         <tbody>
@@ -235,7 +237,7 @@ function ByTabs({ by, command }: { by: By; command: string }) {
           By {b}
         </button>
       ))}
-      <CopyCLI small command={command} />
+      {command && <CopyCLI small command={command} />}
     </span>
   );
 }
