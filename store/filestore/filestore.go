@@ -2,7 +2,6 @@
 // read, copied and searched with ordinary tools:
 //
 //	agents/<agent>/sessions/<id>.jsonl         a transcript, and its further parts
-//	agents/<agent>/sessions/<id>.jsonl.chain   the hash chain of its lines
 //	agents/<agent>/sessions/sessions.json      the sessions of keys
 //	archive/<id>                               marks a session as archived
 //	bin/<id>/                                  a removed session, with its manifest
@@ -213,8 +212,6 @@ func (st *Store) Close() error {
 	st.unregister()
 	st.touches.close()
 	st.updateTables()
-	st.chains.close()
-	st.extendChains()
 
 	var errs []error
 	for _, s := range st.sessions {

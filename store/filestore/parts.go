@@ -30,7 +30,6 @@ type homeDir struct {
 	long      journal.LongLines
 	reports   reports
 	unlisted  catalogueMark
-	chains    chains
 
 	mu       sync.Mutex
 	sessions map[firn.ID]*session

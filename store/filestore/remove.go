@@ -13,7 +13,6 @@ import (
 	"time"
 
 	"firn.dev"
-	"firn.dev/internal/disk/chain"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/vfs"
 )
@@ -64,10 +63,7 @@ func (st *mover) change(ctx context.Context, what string, id firn.ID, do func() 
 	if err := id.Check(); err != nil {
 		return err
 	}
-	if err := st.withMoveLock(ctx, func() error {
-		st.chains.forget(id)
-		return do()
-	}); err != nil {
+	if err := st.withMoveLock(ctx, do); err != nil {
 		return fmt.Errorf("%s session: %w", what, err)
 	}
 	return nil
@@ -175,12 +171,9 @@ func (st *mover) filesOf(path string) ([]string, error) {
 // sideFile matches files that a journal saves beside a part.
 var sideFile = regexp.MustCompile(`^(.+)\.(torn|rescued)-[0-9]+(-[0-9]+)?$`)
 
-// belongsTo reports whether a file is a part, side file or hash chain of the transcript whose
-// first part is base. Names of other sessions can be similar.
+// belongsTo reports whether a file is a part or side file of the transcript whose first
+// part is base. Names of other sessions can be similar.
 func belongsTo(name, base string) bool {
-	if of, ok := chain.IsFile(name); ok {
-		return of == base
-	}
 	if side := sideFile.FindStringSubmatch(name); side != nil {
 		name = side[1]
 	}

@@ -147,10 +147,8 @@ func (st *Store) Confirm(ctx context.Context, id firn.ID, from store.Pos) error 
 func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
 	s.mu.Lock()
 	var ready []firn.Entry
-	var from firn.Pos
 	buf := s.takeBuf()
 	end, wait, err := s.journal.Write(deferred, func(end firn.Pos) ([]byte, error) {
-		from = end
 		if expect != store.Any && expect != end && !s.onlyBlanks(expect, end) {
 			return nil, &store.Conflict{ID: s.id, Expect: expect, End: end}
 		}
@@ -186,9 +184,6 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 		s.st.keys.touch(s, s.now, t)
 	}
 	s.mu.Unlock()
-	if err == nil && !deferred {
-		s.st.extendLater(s, from, end)
-	}
 	return end, err
 }
 

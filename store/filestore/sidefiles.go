@@ -8,7 +8,6 @@ import (
 	"slices"
 
 	"firn.dev"
-	"firn.dev/internal/disk/chain"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/store"
@@ -56,9 +55,8 @@ func (st *eraser) eraseSideFiles(ctx context.Context, dir string, files []string
 	var torn []string
 	for _, name := range files {
 		path := filepath.Join(dir, name)
-		_, isChain := chain.IsFile(name)
 		switch {
-		case filepath.Ext(name) == transcriptExt, isChain: // the sum of an erased entry stays
+		case filepath.Ext(name) == transcriptExt:
 		case isRescued(name):
 			spans, err := st.sideFileSpans(ctx, path, entrySearch{receipt.Entries, make(map[firn.EntryID]bool)})
 			if err != nil {

@@ -75,9 +75,6 @@ func VerifyAccepted(verify func(limit int) (*Report, error), target Target, acce
 		if err := addAccepted(target.fs, path, now); err != nil {
 			return nil, err
 		}
-		if err := target.acceptHistory(now.Faults); err != nil {
-			return nil, err
-		}
 		report.NewlyAccepted = len(now.Faults)
 	}
 	report.setAside(func(f Finding) bool { one := target.accepted(f); return known[one.key()] })

@@ -71,8 +71,6 @@ const (
 	Empty Kind = "empty"
 	// Foreign is a file in another program's format.
 	Foreign Kind = "foreign"
-	// History is a transcript that differs from its hash chain.
-	History Kind = "history"
 	// Unreadable is a file that cannot be read because of a system error.
 	Unreadable Kind = "unreadable"
 )

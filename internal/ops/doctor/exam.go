@@ -41,7 +41,6 @@ type exam struct {
 	format           dialect.Name
 	failed           bool // a part could not be read completely
 	skipped          bool // a line was too long to be read
-	history          *historyExam
 
 	files, entries int
 	bytes          int64
@@ -82,15 +81,10 @@ func (e *exam) run() error {
 		e.add(Finding{Severity: Info, Kind: Foreign, File: e.w.relative(e.base),
 			Message: fmt.Sprintf("the file is in the format of %s; only its lines were checked", e.format)})
 	}
-	e.openHistory()
-	err = e.read(0)
-	if err == nil {
-		err = e.readTail()
+	if err := e.read(0); err != nil {
+		return err
 	}
-	if e.history != nil {
-		e.history.end()
-	}
-	if err != nil {
+	if err := e.readTail(); err != nil {
 		return err
 	}
 	e.conclude()
@@ -176,9 +170,6 @@ func (e *exam) take(line journal.Line) {
 	size := int64(line.Next - line.Start)
 	e.bytes += size
 	e.w.progress.add(size)
-	if e.history != nil {
-		e.history.take(line)
-	}
 	_, offset := journal.Split(line.Start)
 	r := e.reader.read(line)
 	if r.crlf {

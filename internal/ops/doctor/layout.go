@@ -7,11 +7,10 @@ import (
 	"strings"
 
 	"firn.dev"
-	"firn.dev/internal/disk/anchor"
 )
 
 // knownNames are the known directories and files of a home.
-var knownNames = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", "approvals.json", filesDir, AcceptedName, anchor.KeyName}
+var knownNames = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", "approvals.json", filesDir, AcceptedName}
 
 // checkLayout looks for misplaced files and for sessions in more than one place.
 func (h *homeExam) checkLayout() (string, error) {
@@ -70,7 +69,6 @@ func (h *homeExam) checkName(path string) {
 	switch {
 	case name == tableName || name == tableLockName || strings.HasPrefix(name, tableName+corruptMark): // reported elsewhere
 	case h.leftover(path):
-	case isChain(name): // see listLost
 	case !ok:
 		h.stray(path)
 	case stemID(base).Check() != nil:

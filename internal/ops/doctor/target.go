@@ -27,7 +27,7 @@ type Target struct {
 	fs          vfs.FS
 	transcripts []transcript
 	mirrors     []mirrored
-	// troubles are directories that could not be read, and sessions that are missing.
+	// troubles are directories that could not be read.
 	troubles []Finding
 }
 
@@ -242,7 +242,6 @@ func (t *Target) listHome() {
 	for _, id := range t.dirNames(filepath.Join(t.Root, "bin")) {
 		t.list(filepath.Join(t.Root, "bin", id), "", true)
 	}
-	t.listLost()
 }
 
 // list adds the transcripts of a directory of the home.

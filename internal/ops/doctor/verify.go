@@ -114,7 +114,12 @@ func (w *verifier) examine(t transcript) (*exam, error) {
 }
 
 // relative returns the path of a file as shown in the report.
-func (w *verifier) relative(path string) string { return w.target.relative(path) }
+func (w *verifier) relative(path string) string {
+	if !w.target.Home {
+		return path
+	}
+	return relative(w.target.Root, path)
+}
 
 func relative(home, path string) string {
 	rel, err := filepath.Rel(home, path)

@@ -111,7 +111,7 @@ func summary(s backup.Summary) string {
 
 // writeAtomically creates a file that is complete and synced to disk, or does not exist. It
 // fails if the file exists.
-func writeAtomically[T any](name string, write func(io.Writer) (T, error)) (s T, err error) {
+func writeAtomically(name string, write func(io.Writer) (backup.Summary, error)) (s backup.Summary, err error) {
 	fsys := vfs.OS{}
 	aside := filepath.Join(filepath.Dir(name), "."+filepath.Base(name)+".tmp-"+string(firn.NewID()))
 	if _, err := fsys.Stat(name); err == nil {

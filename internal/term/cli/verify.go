@@ -21,13 +21,13 @@ type checkCommands struct{ *program }
 
 func (p checkCommands) verifyCommand() *cobra.Command {
 	var accept bool
-	var note, since, key string
+	var note string
 	cmd := &cobra.Command{
 		Use:     "verify [SESSION|FILE|DIRECTORY]",
 		GroupID: "care",
 		Short:   "Read every byte of sessions and report damage",
 		Long: `Read every byte of one session, or of all sessions of the home, and report
-damage, and lines that were changed since firn wrote them. Nothing is changed.
+damage. Nothing is changed.
 
 Refer to a session by its id or the first 4 or more characters of it, its exact
 title, @ and a key, - for the latest, or the path of its file, which may be
@@ -37,50 +37,24 @@ checked all together: every record is compared with its chain of hashes, and in
 a cluster every message is compared on all servers; a server that lacks one is
 named.
 
---since compares the sessions with an anchor too: each session of that time must
-still be there and start with the same lines.
-
 --accept accepts the faults found: they are recorded in verify-accepted.jsonl in the home and no longer count. Damage elsewhere, or other damage at the same place, is a new fault.
 
 Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
-			if since != "" && len(args) > 0 {
-				return &usageError{message: "an anchor is compared with all sessions of the home", hint: "run firn verify --since FILE without a name"}
-			}
 			target, st, err := p.resolveTarget(cmd, args)
 			if err != nil {
 				return err
-			}
-			if since != "" {
-				if err := st.mustBeFiles("compare with an anchor", anchorHint); err != nil {
-					return err
-				}
 			}
 			if st != nil && st.files == "" {
 				return p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 					return p.verifyRemote(ctx, c, args, st.home, accept, note)
 				})(cmd, args)
 			}
-			compare := func(*doctor.Report) {}
-			if since != "" {
-				a, err := p.readAnchor(since, key, target.Root)
-				if err != nil {
-					return err
-				}
-				compare = func(r *doctor.Report) {
-					doctor.CompareAnchor(target, a, r)
-					p.note(fmt.Sprintf("compared with the %s of the anchor of %s", prose.Plural(len(a.Sessions), "session"), a.Time.UTC().Format("2006-01-02 15:04 UTC")))
-				}
-			}
 			bar := p.newBar("reading")
 			report, err := doctor.VerifyAccepted(func(limit int) (*doctor.Report, error) {
-				r, err := doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit})
-				if err == nil {
-					compare(r)
-				}
-				return r, err
+				return doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit})
 			}, target, accept, note, p.now())
 			if err == nil {
 				err = doctor.CompareIndexes(cmd.Context(), target, report)
@@ -93,8 +67,6 @@ Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
 		},
 	}
 	cmd.Flags().BoolVar(&accept, "accept", false, "accept the faults found; they no longer count")
-	cmd.Flags().StringVar(&since, "since", "", "also compare with the anchor in `file`; see firn anchor")
-	cmd.Flags().StringVar(&key, "key", "", "with --since, the public `key` of the anchor instead of the home's")
 	cmd.Flags().StringVar(&note, "note", "", "with --accept, a `note` saved with them")
 	return cmd
 }
