@@ -76,6 +76,12 @@ func (c *Client) UsageOf(ctx context.Context, q UsageQuery) (wire.Spending, erro
 	return ask[wire.Spending](ctx, c.conn, q.request())
 }
 
+// UsageReport returns the usage of all sessions since a time, by several dimensions; zero
+// means everything.
+func (c *Client) UsageReport(ctx context.Context, since time.Time) (wire.UsageReport, error) {
+	return ask[wire.UsageReport](ctx, c.conn, get("v1", "usage", "report").withTime("since", since))
+}
+
 // UsageTable writes the usage of sessions as CSV.
 func (c *Client) UsageTable(ctx context.Context, q UsageQuery, w io.Writer) error {
 	return c.copyTo(ctx, q.request().with("format", "csv"), typeTable, w, nil)

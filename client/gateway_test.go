@@ -164,7 +164,8 @@ func story(t *testing.T, c *client.Client) {
 	if models := good[[]wire.Model](t)(c.Models(ctx)); len(models) == 0 {
 		t.Error("there are no models")
 	}
-	good[wire.Spending](t)(c.Usage(ctx, "model", s.Created))
+	good[wire.Spending](t)(c.UsageOf(ctx, client.UsageQuery{By: "model", Since: s.Created}))
+	good[wire.UsageReport](t)(c.UsageReport(ctx, s.Created))
 	if running := good[[]wire.Session](t)(c.Running(ctx)); len(running) != 0 {
 		t.Errorf("there run %+v", running)
 	}

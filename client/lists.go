@@ -35,6 +35,9 @@ type Query struct {
 	Empty bool
 	// State includes the state of each session: turns, messages, uptime, window.
 	State bool
+	// Sort is updated, created, title, turns, size or cost; Order is asc or desc; Group is
+	// project, source or day. Empty means the latest first.
+	Sort, Order, Group string
 	// Limit is the total number of sessions; zero means all. For SessionsPage it is the
 	// size of the page, and zero means the gateway's default.
 	Limit int
@@ -54,7 +57,7 @@ func (c *Client) Sessions(ctx context.Context, q Query) iter.Seq2[wire.Session, 
 func (c *Client) SessionsPage(ctx context.Context, q Query) (wire.Page[wire.Session], error) {
 	r := get("v1", "sessions").with("agent", q.Agent).with("key", q.Key).with("sender", q.Sender).with("text", q.Text).with("cursor", q.Cursor)
 	r = r.withFlag("archived", q.Archived).withFlag("hidden", q.Hidden).withFlag("empty", q.Empty).withFlag("live", q.Live).withFlag("state", q.State)
-	r = r.with("cwd", q.Directory).with("under", q.Under).with("source", q.Source).with("tag", q.Tag).withTime("since", q.Since).withTime("until", q.Until)
+	r = r.with("cwd", q.Directory).with("under", q.Under).with("source", q.Source).with("tag", q.Tag).with("sort", q.Sort).with("order", q.Order).with("group", q.Group).withTime("since", q.Since).withTime("until", q.Until)
 	return ask[wire.Page[wire.Session]](ctx, c.conn, r.withNumber("limit", uint64(max(q.Limit, 0))))
 }
 

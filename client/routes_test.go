@@ -154,8 +154,8 @@ func routes() []routed {
 		{"ResetKey", func(c *c) error { _, err := c.Keys.Reset(ctx, "k"); return err }, "POST /v1/keys/k/reset {}"},
 		{"ContinuePrevious", func(c *c) error { _, err := c.Keys.ContinuePrevious(ctx, "k"); return err }, "POST /v1/keys/k/continue-previous {}"},
 		{"Running", func(c *c) error { _, err := c.Running(ctx); return err }, "GET /v1/running"},
-		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "day", since); return err }, "GET /v1/usage?by=day&since=2026-03-01T12%3A00%3A00Z"},
-		{"Usage", func(c *c) error { _, err := c.Usage(ctx, "", time.Time{}); return err }, "GET /v1/usage"},
+		{"UsageOf", func(c *c) error { _, err := c.UsageOf(ctx, client.UsageQuery{}); return err }, "GET /v1/usage"},
+		{"UsageReport", func(c *c) error { _, err := c.UsageReport(ctx, since); return err }, "GET /v1/usage/report?since=2026-03-01T12%3A00%3A00Z"},
 		{"Search", func(c *c) error {
 			two := 2
 			_, err := c.Search(ctx, wire.SearchQuery{Query: "a b", Role: "user", Tool: "t", Agent: "g", Key: "k", Source: "s", Path: "p", Session: "0199", Since: "7d", Until: "1d", In: "all", Before: &two, After: &two, Limit: 3, Cursor: "c"})

@@ -2,7 +2,6 @@ package client
 
 import (
 	"context"
-	"time"
 
 	"firn.dev/wire"
 )
@@ -28,12 +27,4 @@ func (c *Client) Agents(ctx context.Context) ([]wire.Agent, error) {
 func (c *Client) Models(ctx context.Context) ([]wire.Model, error) {
 	page, err := ask[wire.Page[wire.Model]](ctx, c.conn, get("v1", "models"))
 	return page.Items, err
-}
-
-// Usage returns the usage of sessions by day, model, agent or session, since a time unless
-// zero.
-func (c *Client) Usage(ctx context.Context, by string, since time.Time) (wire.Spending, error) {
-	r := get("v1", "usage").with("by", by)
-	r = r.withTime("since", since)
-	return ask[wire.Spending](ctx, c.conn, r)
 }

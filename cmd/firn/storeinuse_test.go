@@ -157,7 +157,7 @@ func deeds() []deed {
 		shows("diff", "diff", mainSession, "a2", "a3"), one("compactions", "compactions", mainSession),
 		one("files", "files", mainSession), one("blame", "blame", "storeinuse_test.go"),
 		{name: "grep", args: []string{"grep", lastWord}, last: true}, {name: "grep", args: []string{"grep", "-l", lastWord, lateSession}, differs: true, why: "a file is named by its path, a session of another store by the store and its id"},
-		shows("search", "search", lastWord), shows("sessions", "sessions", "cat", mainSession),
+		shows("search", "search", lastWord), one("recall", "recall", lastWord), shows("sessions", "sessions", "cat", mainSession),
 		shows("export", "export", mainSession), shows("export", "export", lateSession, "--format", "claude"), {name: "handoff", args: []string{"handoff", mainSession, "--to", "codex", "--plan"}},
 		{name: "status", args: []string{"status"}, differs: true, why: "it names the store and the process"},
 		one("keys", "keys"), one("keys ls", "keys", "ls"), one("keys show", "keys", "show", deskKey), one("usage", "usage", "--by", "session"),

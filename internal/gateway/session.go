@@ -119,6 +119,9 @@ func (g *sessionReader) ancestor(ctx context.Context, parent string) string {
 
 // sessions returns a page without states.
 func (g *sessionReader) sessions(ctx context.Context, q SessionQuery) (wire.Page[wire.Session], error) {
+	if q.Direction != "" && q.Direction != "asc" && q.Direction != "desc" {
+		return wire.Page[wire.Session]{}, Invalid("unknown order %q: expected asc or desc", view.Clip(q.Direction))
+	}
 	if order := q.order(); !order.IsDefault() {
 		return g.orderedSessions(ctx, &q, order)
 	}

@@ -98,7 +98,7 @@ func (s *soak) reader() {
 		case "entries":
 			_, err = s.client.EntriesPage(ctx, id, client.EntryQuery{View: wire.ViewBranch, Back: true, Limit: 30})
 		case "usage":
-			_, err = s.client.Usage(ctx, "day", time.Time{})
+			_, err = s.client.UsageOf(ctx, client.UsageQuery{By: "day"})
 		case "keys":
 			_, err = s.client.Keys.List(ctx, "")
 		case "ops":

@@ -51,7 +51,7 @@ func (o *tableOrder) update(doc *document) {
 	for _, m := range doc.members {
 		old, ok := o.known[m.name]
 		if ok && bytes.Equal(old.value, m.value) {
-			known[m.name] = old
+			known[m.name] = orderedRow{m.value, old.use} // the old value would keep the whole old document in memory
 			stays++
 			continue
 		}
@@ -61,17 +61,21 @@ func (o *tableOrder) update(doc *document) {
 			now.use = useOf(m.name, &r)
 		}
 		known[m.name] = now
+		if ok && old.use == now.use { // another member of the row has changed
+			continue
+		}
 		if now.use.Session != "" {
 			changed = append(changed, now.use)
 		}
 	}
-	o.rows = doc.object
-	if len(changed) == 0 && stays == len(o.known) && stays == len(known) {
+	same := len(changed) == 0 && stays == len(o.known) && stays == len(known)
+	o.rows, o.known = doc.object, known
+	if same {
 		return
 	}
 	kept := slices.DeleteFunc(slices.Clone(o.sorted), func(u store.KeyUse) bool { return known[u.Key].use != u })
 	slices.SortFunc(changed, store.KeyUse.Compare)
-	o.known, o.sorted = known, mergeUses(kept, changed)
+	o.sorted = mergeUses(kept, changed)
 	o.bySession = make(map[firn.ID][]string, len(o.sorted))
 	for _, u := range o.sorted {
 		o.bySession[u.Session] = append(o.bySession[u.Session], u.Key)

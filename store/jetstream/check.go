@@ -105,7 +105,7 @@ func (e *engine) checkStream(ctx context.Context, stream string) ([]Fault, error
 		return nil, err
 	}
 	for _, server := range slices.Sorted(maps.Keys(c.unasked)) {
-		if !c.sure[server] {
+		if c.unasked[server] && !c.sure[server] {
 			all = append(all, Fault{Server: server, Stream: stream, Unasked: true})
 		}
 	}
@@ -199,13 +199,14 @@ const (
 
 // replicaOf asks a server for a message that other servers have.
 func (e *engine) replicaOf(ctx context.Context, stream, server string, want *message) replicaState {
-	state := noResponse
+	silent := 0
 	for try := range 3 {
 		if try > 0 && sleepContext(ctx, confirmPause) != nil {
 			return noResponse
 		}
 		p, err := e.poll(ctx, stream, getRequest{Seq: want.seq})
 		if err != nil {
+			silent++
 			continue
 		}
 		p.most = maxCheckRequests
@@ -213,14 +214,14 @@ func (e *engine) replicaOf(ctx context.Context, stream, server string, want *mes
 		p.close()
 		r, asked := p.replies[server]
 		if !asked || r.silent {
+			silent++
 			continue
 		}
 		if m := r.first(); m != nil && same(m, want) {
 			return hasMessage
 		}
-		state = lacksMessage
 	}
-	if state == noResponse {
+	if silent > 0 { // it may have caught up meanwhile
 		return noResponse
 	}
 	m, err := e.pick(ctx, stream, getRequest{Seq: want.seq}, nil)

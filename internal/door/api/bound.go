@@ -101,6 +101,11 @@ func (c sessionCalls) visibleSessions(q gateway.SessionQuery) (wire.Page[wire.Se
 	if c.who.bound() && q.Agent == "" && len(c.who.agents) == 1 {
 		q.Agent = c.who.agents[0]
 	}
+	// The cursor of such a list contains the title or the directory of the last session that
+	// was read, which may be out of bounds.
+	if c.who.bound() && (q.Sort != "" || q.Direction != "" || q.Group != "") {
+		return wire.Page[wire.Session]{}, boundTo("sorting and grouping the list of sessions")
+	}
 	limit := cmp.Or(q.Limit, 100)
 	page := wire.Page[wire.Session]{Items: []wire.Session{}}
 	for range maxPagesScanned {

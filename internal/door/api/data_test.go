@@ -101,6 +101,10 @@ func TestData(t *testing.T) {
 	refused(t, "bound ops", err, wire.NotAllowed)
 	_, err = bound.Verify(ctx)
 	refused(t, "bound verify", err, wire.NotAllowed)
+	for _, q := range []client.Query{{Sort: "title"}, {Order: "asc"}, {Group: "project"}} {
+		_, err = bound.SessionsPage(ctx, q)
+		refused(t, "bound order of sessions", err, wire.NotAllowed)
+	}
 	_, err = bound.UsageOf(ctx, client.UsageQuery{By: "day"})
 	refused(t, "bound usage", err, wire.NotAllowed)
 

@@ -25,7 +25,8 @@ const commonWeight = 0.1
 // Ranker scores texts for a query.
 type Ranker struct {
 	terms []Term
-	rare  []float64
+	// frequency is the number of texts with each term, rare its weight.
+	frequency, rare []float64
 	// idle marks common terms, if there are others; total is the weight of the other terms.
 	idle  []bool
 	total float64
@@ -36,7 +37,7 @@ type Ranker struct {
 // NewRanker returns a ranker. frequency is the number of texts with each term, all the
 // number of texts, and mean the average number of words of a text.
 func NewRanker(terms []Term, frequency []float64, all, mean float64, now time.Time) *Ranker {
-	r := &Ranker{terms: terms, rare: make([]float64, len(terms)), idle: make([]bool, len(terms)), mean: max(mean, 1), now: now}
+	r := &Ranker{terms: terms, frequency: frequency, rare: make([]float64, len(terms)), idle: make([]bool, len(terms)), mean: max(mean, 1), now: now}
 	telling := slices.ContainsFunc(terms, func(t Term) bool { return !t.isCommon() })
 	for i, f := range frequency {
 		f = min(f, all)

@@ -29,19 +29,27 @@ func Relevance(coverage, score, texts float64) float64 {
 	return 1 / (1 + math.Exp(-odds))
 }
 
-// Relevance is Relevance for the query of the ranker. One word says too little to be sure.
+// Relevance is Relevance for the query of the ranker. Among many texts, one word says too
+// little to be sure, unless it is rare.
 func (r *Ranker) Relevance(coverage, score, texts float64) float64 {
-	v, telling := Relevance(coverage, score, texts), 0
-	for _, t := range r.terms {
+	v, telling, rare := Relevance(coverage, score, texts), 0, false
+	for i, t := range r.terms {
 		if !t.isCommon() {
 			telling++
+			rare = rare || r.frequency[i] <= rareTexts
 		}
 	}
-	if telling < 2 {
+	if telling < 2 && !rare && texts > fewTexts {
 		v = min(v, oneWordRelevance)
 	}
 	return v
 }
+
+const (
+	// rareTexts is the number of texts up to which a word in them is rare. Among at most
+	// fewTexts, a word is not found by chance.
+	rareTexts, fewTexts = 3, 100
+)
 
 // oneWordRelevance is the greatest relevance for a query of one word.
 const oneWordRelevance = 0.5

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"encoding/json"
+	"errors"
 	"path/filepath"
 	"regexp"
 	"slices"
@@ -32,8 +33,15 @@ type hookInput struct {
 // readRecallQuery reads stdin: the JSON of a hook, or else a prompt or the name of a file.
 func readRecallQuery(data []byte, prompt bool) recallQuery {
 	var in hookInput
-	if err := json.Unmarshal(data, &in); err != nil || in.Event == "" {
+	err := json.Unmarshal(data, &in)
+	if wrong := (*json.UnmarshalTypeError)(nil); errors.As(err, &wrong) && in.Event != "" {
+		err = nil // a field of another type is not needed
+	}
+	if err != nil || in.Event == "" {
 		text := strings.TrimSpace(string(data))
+		if strings.HasPrefix(text, "{") {
+			return recallQuery{} // a hook's input that is cut off or of another kind
+		}
 		if prompt {
 			return recallQuery{prompt: text}
 		}
