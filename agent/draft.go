@@ -22,6 +22,8 @@ type draftChunk struct {
 	Answer   firn.EntryID `json:"answer"`
 	Thinking string       `json:"thinking,omitempty"`
 	Text     string       `json:"text,omitempty"`
+	// Held means that the text is not shown yet: the answer may still turn out to be silent.
+	Held bool `json:"held,omitempty"`
 }
 
 func (p draftChunk) empty() bool { return p.Thinking == "" && p.Text == "" }
@@ -66,7 +68,7 @@ func (d *draft) add(e provider.Event) (shown Delta, ok bool) {
 // take returns the text received since the previous call.
 func (d *draft) take() draftChunk {
 	p := d.fresh
-	p.Answer = d.id
+	p.Answer, p.Held = d.id, p.Text != "" && d.filter.held.Len() > 0
 	d.fresh = draftChunk{}
 	return p
 }

@@ -76,39 +76,46 @@ func noPosition(id firn.ID, pos firn.Pos, why string) error {
 type followed struct {
 	event wire.Event
 	// entry is the entry's ID, pos the position after it. quiet entries are not sent; the
-	// event of a draft is a delta.
+	// event of a draft is a delta, and held is set while its answer may still be silent.
 	entry firn.EntryID
 	pos   firn.Pos
 	quiet bool
+	held  bool
 	err   error
 }
 
-// entryEvent converts a log record to an event. It returns false and a delta for drafts,
-// whose text was sent as deltas if the turn runs in this process.
-func (g *eventFeeds) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) (wire.Event, bool) {
-	if rec.Gap != nil {
-		e := event(wire.EntryAppended, id, g.RecordEntry(ctx, id, rec, html))
-		e.Pos = rec.Next
-		return e, true
+// draftDelta returns the text of a draft, and whether its answer may still be silent. It
+// returns false for other records.
+func draftDelta(rec *firn.Record) (d wire.Delta, held, ok bool) {
+	if rec.Gap != nil || rec.Glance.Kind != firn.KindCustom {
+		return d, false, false
 	}
 	entry, err := rec.Entry()
-	if err == nil {
-		if c, ok := entry.Body.(*firn.Custom); ok && c.Type == firn.DraftType {
-			var chunk struct {
-				Answer firn.EntryID `json:"answer"`
-				Text   string       `json:"text"`
-			}
-			_ = json.Unmarshal(c.Data, &chunk) // invalid members are left empty
-			return event(wire.DeltaText, id, wire.Delta{Text: chunk.Text, Entry: chunk.Answer}), false
-		}
+	if err != nil {
+		return d, false, false
 	}
+	c, ok := entry.Body.(*firn.Custom)
+	if !ok || c.Type != firn.DraftType {
+		return d, false, false
+	}
+	var chunk struct {
+		Answer firn.EntryID `json:"answer"`
+		Text   string       `json:"text"`
+		Held   bool         `json:"held"`
+	}
+	_ = json.Unmarshal(c.Data, &chunk) // invalid members are left empty
+	return wire.Delta{Text: chunk.Text, Entry: chunk.Answer}, chunk.Held, true
+}
+
+// entryEvent converts a log record to an event.
+func (g *eventFeeds) entryEvent(ctx context.Context, id firn.ID, rec *firn.Record, html bool) wire.Event {
 	name := wire.EntryAppended
-	if rec.Glance.Kind == firn.KindHead {
+	if rec.Gap == nil && rec.Glance.Kind == firn.KindHead {
 		name = wire.HeadMoved
 	}
 	e := event(name, id, g.RecordEntry(ctx, id, rec, html))
 	e.Pos = rec.Next
-	return e, true
+	return e
 }
 
 // AllEvents yields the turn events of all sessions. It begins with the start event of each

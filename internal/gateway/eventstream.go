@@ -40,6 +40,8 @@ type eventStream struct {
 	// the last delta that a turn of this process has sent.
 	live     bool
 	streamed firn.EntryID
+	// withheld is the start of an answer of another process that may still be silent.
+	withheld wire.Delta
 	// held are events that arrived while the log was being sent.
 	held []wire.Event
 	// growing is the partial answer on a page. due fires when an update is to be sent,
@@ -164,7 +166,7 @@ func (t *eventStream) sendEntry(f followed, ok bool) bool {
 	}
 	t.last = max(t.last, f.pos)
 	if f.quiet {
-		return !t.isElsewhere(f.event) || t.delta(f.event)
+		return t.sendDraft(f)
 	}
 	if t.past = append(t.past, f.entry); len(t.past) > remembered {
 		t.past = slices.Delete(t.past, 0, len(t.past)-remembered)
@@ -175,10 +177,23 @@ func (t *eventStream) sendEntry(f followed, ok bool) bool {
 	return t.yield(f.event, nil)
 }
 
-// isElsewhere reports whether the event of a draft is new text of a turn that runs in another
+// sendDraft sends the text of a draft if its turn runs in another process, and keeps it back
+// while the answer may still be silent.
+func (t *eventStream) sendDraft(f followed) bool {
+	d := wire.DataOf[wire.Delta](f.event)
+	if d.Entry == t.withheld.Entry {
+		d.Text = t.withheld.Text + d.Text
+	}
+	if t.withheld = (wire.Delta{}); f.held {
+		t.withheld = d
+		return true
+	}
+	return !t.isElsewhere(d) || t.delta(event(wire.DeltaText, t.id, d))
+}
+
+// isElsewhere reports whether the text of a draft is new text of a turn that runs in another
 // process, which sends no deltas to this one.
-func (t *eventStream) isElsewhere(e wire.Event) bool {
-	d := wire.DataOf[wire.Delta](e)
+func (t *eventStream) isElsewhere(d wire.Delta) bool {
 	return t.live && d.Text != "" && d.Entry != t.streamed && len(t.held) == 0 && len(t.listener.events) == 0 && !t.g.events.isRunning(t.id)
 }
 

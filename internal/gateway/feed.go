@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/wire"
 )
 
 // A feed follows the log of one session for all its listeners: each record is read and
@@ -131,9 +132,11 @@ func (g *eventFeeds) fill(ctx context.Context, key feedKey, f *feed, at firn.Pos
 // followedOf converts a record.
 func (g *eventFeeds) followedOf(ctx context.Context, key feedKey, rec *firn.Record) followed {
 	one := followed{entry: rec.Glance.ID, pos: rec.Next}
-	var reported bool
-	one.event, reported = g.entryEvent(ctx, key.session, rec, key.html)
-	one.quiet = !reported
+	if d, held, ok := draftDelta(rec); ok {
+		one.event, one.quiet, one.held = event(wire.DeltaText, key.session, d), true, held
+		return one
+	}
+	one.event = g.entryEvent(ctx, key.session, rec, key.html)
 	return one
 }
 

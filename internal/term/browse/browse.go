@@ -48,6 +48,10 @@ type Options struct {
 	Open   firn.ID
 	Title  string
 	InList bool
+	// View is the list as it was when the user left for the chat, and Note is shown until the
+	// first key.
+	View View
+	Note string
 	// Refresh is the interval at which the list is read again; zero means 2 seconds.
 	Refresh time.Duration
 	// Styles permits dim, bold and colored text.
@@ -61,8 +65,21 @@ type Options struct {
 type Result struct {
 	// Chat is the session that the user wants to write to; empty if none.
 	Chat firn.ID
-	// New is true if the user wants to begin a session.
+	// New is true if the user wants to start a new session.
 	New bool
+	// View is the list then, for the return from the chat.
+	View View
+}
+
+// View is the state of the list.
+type View struct {
+	Filter string
+	// Search are the words of the search whose hits are shown, and Within the session that
+	// it is limited to.
+	Search string
+	Within firn.ID
+	// At is the selected place.
+	At int
 }
 
 // Run shows sessions until the user leaves or ctx ends.

@@ -22,10 +22,10 @@ func Bindings() []Binding {
 	return []Binding{
 		{"j k ↓ ↑", "j, k", "next and previous session, hit or entry", ""},
 		{"Enter", "Enter", "in the list: resume the session in the chat, or show the hit; in the conversation: expand or collapse the entry", "open the session; expand or collapse the entry"},
-		{"l → Tab", "", "change to the conversation; Tab: and back", ""},
+		{"l → Tab", "", "go to the conversation; Tab also goes back", ""},
 		{"Esc h ←", "Escape", "back to the list; clear the filter", "clear the selection; stop the turn"},
 		{"c", "c", "resume the session in the chat", "write a message"},
-		{"n", "n", "begin a session", ""},
+		{"n", "n", "start a new session", ""},
 		{"y", "", "copy the entry; in the list, the session's ID", ""},
 		{"/", "/", "filter the list; search in the session", ""},
 		{"Ctrl-F", "mod+f", "search in the session", ""},
@@ -36,7 +36,7 @@ func Bindings() []Binding {
 		{"Home, g g", "Home", "to the first entry", ""},
 		{"End G", "G", "to the latest entry", ""},
 		{"Space b", "", "a page down and up", ""},
-		{"r", "", "read again", ""},
+		{"r", "", "reload", ""},
 		{"? q", "?", "these keys; quit", "these keys"},
 		{"Ctrl-Z", "", "suspend", ""},
 		{"", "x, X, e, d, f, .", "", "select, select a range, archive, hide, fork, actions; firn browse changes nothing"},
@@ -88,7 +88,8 @@ const wheelRows = 3
 
 func isMouse(key string) bool { return key == "click" || key == "wheelup" || key == "wheeldown" }
 
-// pressMouse handles the mouse: the wheel scrolls the pane below it, a click selects.
+// pressMouse handles the mouse: the wheel scrolls the conversation, or moves the selection in the list, under the
+// pointer; a click selects.
 func (m *model) pressMouse(in line.Input) {
 	onRight := m.shown != "" && (m.width < narrow && m.right || m.width >= narrow && in.X >= m.leftWidth())
 	row := in.Y - 1 // below the title

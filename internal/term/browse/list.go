@@ -109,9 +109,11 @@ func (l *list) leaveSearch() {
 	}
 }
 
-// wants returns a load if rows below the visible ones are missing.
+// wants returns a load if rows below the visible ones are missing, or the first page is to
+// be read again. A filtered list reads many sessions: it is read again only if the user
+// asks for it.
 func (l *list) wants(o Options, height int) load {
-	if l.stale && l.started && !l.loading && !l.refreshing && l.searched == "" {
+	if l.stale && l.started && !l.loading && !l.refreshing && l.searched == "" && l.filter == "" {
 		return l.refresh(o)
 	}
 	if l.loading || l.started && (l.cursor == "" || l.at+2*height < l.len()) {

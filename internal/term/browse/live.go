@@ -23,13 +23,13 @@ type follower struct {
 }
 
 // follow follows the session of a model as soon as the end of its log was read. It stops
-// following the one before.
+// following the one before. A hit on another branch is not followed.
 func (f *follower) follow(ctx context.Context, m *model) {
-	if m.shown != f.id && f.stop != nil {
+	if (m.shown != f.id || m.log.head != "") && f.stop != nil {
 		f.stop()
 		f.id, f.stop = "", nil
 	}
-	if m.shown == "" || m.shown == f.id || !m.log.started || m.log.newer {
+	if m.shown == "" || m.shown == f.id || !m.log.started || m.log.newer || m.log.head != "" {
 		return
 	}
 	ctx, stop := context.WithCancel(ctx)
@@ -51,7 +51,7 @@ func (f *follower) follow(ctx context.Context, m *model) {
 
 // happened applies an event of a session.
 func (m *model) happened(id firn.ID, e wire.Event) {
-	if id != m.shown {
+	if id != m.shown || m.log.head != "" {
 		return
 	}
 	l := &m.log
@@ -64,10 +64,9 @@ func (m *model) happened(id firn.ID, e wire.Event) {
 		l.newer = l.newer || e.Pos > l.to
 		m.rereadText()
 	case wire.HeadMoved:
-		if l.head == "" {
-			m.log = m.newLog()
-		}
+		m.log = m.newLog()
 		m.rereadText()
+		m.text.anew = true
 	case wire.DeltaText:
 		d := wire.DataOf[wire.Delta](e)
 		l.growing.add(d.Entry, d.Text)
@@ -80,16 +79,15 @@ func (m *model) happened(id firn.ID, e wire.Event) {
 	case wire.Gap:
 		if wire.DataOf[wire.Missed](e).Anew {
 			m.log = m.newLog()
+			m.rereadText()
+			m.text.anew = true
 		}
 	}
 }
 
-// rereadText reads the tree or the window again and keeps the visible part.
-func (m *model) rereadText() {
-	if m.tab != tabLog {
-		m.text = text{run: m.text.run + 1, lines: m.text.lines, top: m.text.top, bottom: m.text.bottom, again: true}
-	}
-}
+// rereadText reads the tree or the window again, after the load that is under way, and keeps
+// the visible part.
+func (m *model) rereadText() { m.text.stale = true }
 
 // growing is an answer that is being streamed.
 type growing struct {
@@ -132,9 +130,9 @@ func (m *model) logHeight() int { return max(m.bodyHeight()-len(m.growingRows())
 // refresh reads the first page of the list again.
 func (l *list) refresh(o Options) load {
 	l.stale, l.refreshing = false, true
-	run, filter := l.run, l.filter
+	run := l.run
 	return func(ctx context.Context) func(*model) {
-		page, err := firstPage(ctx, o, filter)
+		page, err := firstPage(ctx, o, "")
 		return func(m *model) { m.refreshed(run, page, err) }
 	}
 }
@@ -152,7 +150,7 @@ func (m *model) refreshed(run int, page wire.Page[wire.Session], err error) {
 	}
 	selected, ok := l.session()
 	first := len(l.sessions) == 0
-	l.sessions = mergePage(l.sessions, page, l.filter == "")
+	l.sessions = mergePage(l.sessions, page)
 	l.total = max(page.Total, len(l.sessions))
 	if len(l.sessions) <= len(page.Items) {
 		l.cursor = page.Cursor
@@ -173,7 +171,7 @@ func (m *model) refreshed(run int, page wire.Page[wire.Session], err error) {
 
 // mergePage returns a first page and the older sessions that were read before. Sessions that
 // should be on the page and are not have left the list.
-func mergePage(before []wire.Session, page wire.Page[wire.Session], byTime bool) []wire.Session {
+func mergePage(before []wire.Session, page wire.Page[wire.Session]) []wire.Session {
 	if page.Cursor == "" || len(page.Items) == 0 {
 		return page.Items
 	}
@@ -184,7 +182,7 @@ func mergePage(before []wire.Session, page wire.Page[wire.Session], byTime bool)
 	oldest := page.Items[len(page.Items)-1].Updated
 	merged := page.Items[:len(page.Items):len(page.Items)]
 	for _, s := range before {
-		if !on[s.ID] && !(byTime && s.Updated.After(oldest)) {
+		if !on[s.ID] && !s.Updated.After(oldest) {
 			merged = append(merged, s)
 		}
 	}

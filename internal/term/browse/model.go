@@ -76,6 +76,13 @@ func newModel(o Options) *model { return &model{o: o, width: 80, height: 24} }
 
 // begin returns the first loads.
 func (m *model) begin() []load {
+	v := m.o.View
+	m.note = prose.OneLine(m.o.Note, 500)
+	m.list.filter, m.list.searched, m.list.within = v.Filter, v.Search, v.Within
+	if v.Search != "" {
+		m.list.goal = v.At
+		return nil
+	}
 	if m.o.Open != "" {
 		m.show(m.o.Open, prose.OneLine(m.o.Title, 200), "")
 		m.right = !m.o.InList
@@ -218,7 +225,7 @@ func (m *model) pressAnywhere(key string) bool {
 	case "c":
 		m.resume(m.shown)
 	case "n":
-		m.result, m.done = Result{New: true}, true
+		m.leave(Result{New: true})
 	case "y":
 		m.copySelected()
 	case "ctrl-f":
@@ -310,8 +317,14 @@ func (m *model) open(key string) {
 // resume leaves for the chat in a session.
 func (m *model) resume(id firn.ID) {
 	if id != "" {
-		m.result, m.done = Result{Chat: id}, true
+		m.leave(Result{Chat: id, View: View{At: m.list.at}})
 	}
+}
+
+// leave leaves for the chat and records the list.
+func (m *model) leave(r Result) {
+	r.View.Filter, r.View.Search, r.View.Within = m.list.filter, m.list.searched, m.list.within
+	m.result, m.done = r, true
 }
 
 // toStart goes to the first entry or line.
@@ -360,14 +373,17 @@ func (m *model) submit() {
 
 // arrived handles the first page of a list, or the page with the place to select.
 func (m *model) arrived(first bool) {
-	atStart := m.list.run == 0 && m.o.Open != "" // keep the session that was asked for
+	atStart := m.list.run == 0 && m.o.Open != "" && m.list.searched == "" // keep the session that was asked for
+	if first && atStart {
+		m.list.goal = m.o.View.At
+	}
 	for i, s := range m.list.sessions {
 		if s.ID != m.shown {
 			continue
 		}
 		m.title = nameOf(s)
 		if first && atStart {
-			m.list.at = i
+			m.list.at, m.list.goal = i, 0
 		}
 	}
 	if m.list.reachGoal() || first && !atStart {

@@ -19,19 +19,28 @@ type text struct {
 	bottom           bool
 	started, loading bool
 	run              int
-	// again is true if it was shown before; the visible part stays.
-	again bool
-	tree  wire.Tree
+	// stale is true if the text is to be read again, and anew if nodes that were read before
+	// are to be dropped then, because they may have changed too.
+	stale, anew bool
+	tree        wire.Tree
 }
 
-// wants returns a load if the text, or older nodes of the tree, are missing.
+// wants returns a load if the text, or older nodes of the tree, are missing, or if the text
+// is stale.
 func (t *text) wants(o Options, id firn.ID, kind tab, height int) load {
 	older := kind == tabTree && t.started && t.tree.Cursor != "" && t.top < height && !t.bottom
-	if t.loading || t.started && !older {
+	if t.loading || t.started && !older && !t.stale {
 		return nil
 	}
 	t.loading = true
 	run, cursor := t.run, t.tree.Cursor
+	again, anew := t.started && t.stale, t.anew
+	if again {
+		cursor = ""
+	}
+	if cursor == "" {
+		t.stale, t.anew = false, false
+	}
 	if kind == tabWindow {
 		return func(ctx context.Context) func(*model) {
 			w, err := o.Source.Window(ctx, id, "")
@@ -40,7 +49,13 @@ func (t *text) wants(o Options, id firn.ID, kind tab, height int) load {
 	}
 	return func(ctx context.Context) func(*model) {
 		tree, err := o.Source.Tree(ctx, id, treePage, cursor)
-		return func(m *model) { m.addTree(run, tree, err) }
+		return func(m *model) {
+			if again {
+				m.replaceTree(run, tree, anew, err)
+			} else {
+				m.addTree(run, tree, err)
+			}
+		}
 	}
 }
 
@@ -79,11 +94,41 @@ func (m *model) addTree(run int, tree wire.Tree, err error) {
 	tree.Damage = slices.Concat(tree.Damage, t.tree.Damage)
 	t.tree = tree
 	t.lines = prose.Tree(tree, false)
-	switch {
-	case !first:
-		t.top += len(t.lines) - before
-	case !t.again:
+	if first {
 		t.bottom = true
+	} else {
+		t.top += len(t.lines) - before
+	}
+}
+
+// replaceTree replaces the latest nodes of the tree. Older nodes that were read before stay,
+// and so does the visible part; if anew is set or nodes between them are missing, the older
+// ones are dropped and read again when they are needed.
+func (m *model) replaceTree(run int, tree wire.Tree, anew bool, err error) {
+	t := &m.text
+	if run != t.run {
+		return
+	}
+	t.loading = false
+	if m.failed(err); err != nil {
+		return
+	}
+	read := make(map[firn.EntryID]bool, len(tree.Nodes))
+	for _, n := range tree.Nodes {
+		read[n.ID] = true
+	}
+	before := len(t.lines)
+	known := func(n wire.Node) bool { return read[n.ID] }
+	kept := !anew && slices.ContainsFunc(t.tree.Nodes, known)
+	if older := slices.DeleteFunc(slices.Clone(t.tree.Nodes), known); kept && len(older) > 0 {
+		tree.Nodes = append(tree.Nodes, older...) // newest first
+		tree.Cursor = t.tree.Cursor
+		tree.Damage = slices.Concat(slices.DeleteFunc(slices.Clone(t.tree.Damage), func(d wire.Damage) bool { return slices.Contains(tree.Damage, d) }), tree.Damage)
+	}
+	t.tree = tree
+	t.lines = prose.Tree(tree, false)
+	if !kept {
+		t.top += len(t.lines) - before // the distance from the end
 	}
 }
 

@@ -218,6 +218,8 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 	if t.Text != "" || len(t.Images) > 0 {
 		t.Queue, t.ID = ownTurn, firn.NewEntryID()
 		c.watch.mine(t.ID)
+	} else {
+		c.watch.retries()
 	}
 	defer c.watch.release()
 	t.Agent, t.Terms = c.answerer, c.terms()
@@ -248,7 +250,10 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 		if e.Name != wire.TurnQueued {
 			c.watch.hold()
 		}
-		if e.Name == wire.TurnCompleted {
+		switch e.Name {
+		case wire.DeltaText, wire.DeltaThinking:
+			c.watch.mine(wire.DataOf[wire.Delta](e).Entry)
+		case wire.TurnCompleted:
 			answer = wire.DataOf[wire.Answer](e)
 		}
 		v.event(e)

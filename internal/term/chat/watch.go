@@ -56,6 +56,9 @@ func (w *watcher) follow(ctx context.Context, s wire.Session) {
 		return
 	}
 	w.close()
+	if w.from.ID != s.ID {
+		w.past, w.others = nil, false
+	}
 	w.id, w.known = s.ID, time.Time{}
 	if isForeign(s) {
 		w.known = s.Updated
@@ -83,9 +86,9 @@ func (w *watcher) event(e wire.Event) {
 	case wire.DeltaText:
 		d := wire.DataOf[wire.Delta](e)
 		w.part(d.Entry, d.Text)
-	case wire.TurnPartial: // a turn was running when the session was opened
+	case wire.TurnPartial: // a turn was running when the session was opened, or at a reconnect
 		p := wire.DataOf[wire.Partial](e)
-		w.part(p.Entry, p.Text)
+		w.partial(p.Entry, p.Text)
 	case wire.TurnFailed, wire.TurnCompleted:
 		w.mu.Lock()
 		w.endStream()
@@ -97,8 +100,28 @@ func (w *watcher) event(e wire.Event) {
 func (w *watcher) part(answer firn.EntryID, text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
+	w.grow(answer, text)
+}
+
+// partial shows the text of another client's answer so far, without the part of it that is
+// shown already.
+func (w *watcher) partial(answer firn.EntryID, text string) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stream.answer == answer {
+		rest, ok := strings.CutPrefix(text, w.stream.text)
+		if !ok {
+			w.endStream()
+		}
+		text = rest
+	}
+	w.grow(answer, text)
+}
+
+// grow adds text to the answer that is being shown. The caller holds mu.
+func (w *watcher) grow(answer firn.EntryID, text string) {
 	s := &w.stream
-	if !w.others || w.busy || text == "" {
+	if !w.others || w.own[answer] || w.busy || text == "" {
 		return
 	}
 	if s.answer != answer {
@@ -118,8 +141,10 @@ func (w *watcher) endStream() {
 }
 
 // shown records the entries of a session that the chat has shown, latest first. s was read
-// before them: what others add after it is shown, unless it is among them.
+// before them: what others add after it is shown, unless it is among them. shown stops
+// following the session before it.
 func (w *watcher) shown(s wire.Session, latest []prose.Line) {
+	w.close()
 	w.from, w.past = s, make(map[firn.EntryID]bool, len(latest))
 	w.others = false
 	for _, l := range slices.Backward(latest) {
@@ -137,6 +162,19 @@ func (w *watcher) close() {
 		w.run.Wait()
 	}
 	w.stop, w.id = nil, ""
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	w.endStream()
+}
+
+// retries marks the answers that follow as those of this chat, which asks for one without a
+// message of its own. An answer of another client that is being shown is not cut off.
+func (w *watcher) retries() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	if w.stream.text == "" {
+		w.others = false
+	}
 }
 
 // mine marks an entry as one of this chat.
@@ -193,7 +231,7 @@ func (w *watcher) entry(e wire.Entry) {
 		w.others = !own
 		ok = !own
 	default:
-		ok = w.others && l.Message.Role == string(firn.RoleAssistant)
+		ok = w.others && !own && l.Message.Role == string(firn.RoleAssistant)
 	}
 	if ok && w.busy {
 		w.held, ok = append(w.held, l), false

@@ -29,7 +29,7 @@ func (p overviewCommands) browseCommand() *cobra.Command {
 the selected session on the right. Screens below 60 columns show one of them.
 
 The keys are those of the web pages: j and k move, Enter resumes the selected
-session in the chat, whose end returns here, l and Tab change to the
+session in the chat, and leaving the chat returns here, l and Tab go to the
 conversation, where Enter expands an entry, Esc returns to the list, y copies,
 / filters the list or searches in the session, g f searches all sessions, 1, 2
 and 3 show the log, the tree and the window, ? lists the keys and q quits.
@@ -38,14 +38,16 @@ The list and the conversation show what other terminals and clients write, as
 they write it. --mouse, or the setting chat.mouse, lets the wheel scroll and
 clicks select; the terminal then selects text with Shift.
 
-Nothing is changed. Entries are read in pages, so that neither many sessions
-nor long ones take time. Unreadable places are shown where they are, with ⚠.
+Browsing changes nothing. Entries are read in pages, so that neither many
+sessions nor long ones take time. Unreadable places are shown where they are,
+with ⚠.
 
 ` + sessionHelp,
 		Example: "  firn browse\n  firn browse -\n  firn browse --cwd .", Args: args(0, 1, "at most one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	var o browse.Options
-	var mouse bool
+	var flag bool
+	var mouse *bool // the flag, if it is given
 	browsing := p.with(measuring, func(ctx context.Context, c *client.Client, args []string) (err error) {
 		o.Query = q
 		result, err = p.browse(ctx, c, &o, mouse, args)
@@ -58,14 +60,21 @@ nor long ones take time. Unreadable places are shown where they are, with ⚠.
 				return err
 			}
 		}
+		if cmd.Flags().Changed("mouse") {
+			mouse = &flag
+		}
 		for {
 			if err := browsing(cmd, args); err != nil || result == (browse.Result{}) {
 				return err
 			}
+			o.Note = ""
 			if err := p.chatIn(cmd.Context(), result); err != nil {
+				o.Note = "the chat ended: " + err.Error()
+			}
+			if err := cmd.Context().Err(); err != nil {
 				return err
 			}
-			o.Open, o.Title, o.InList, args = result.Chat, "", true, nil
+			o.Open, o.Title, o.InList, o.View, args = result.Chat, "", true, result.View, nil
 		}
 	}
 	flags := cmd.Flags()
@@ -75,12 +84,12 @@ nor long ones take time. Unreadable places are shown where they are, with ⚠.
 	flags.StringVar(&q.Directory, "cwd", "", "only sessions started in this `directory`, or with messages sent from it")
 	flags.BoolVar(&q.Archived, "archived", false, "archived sessions")
 	flags.BoolVar(&q.Hidden, "hidden", false, "hidden sessions")
-	flags.BoolVar(&mouse, "mouse", false, "the wheel scrolls, and clicks select; default: the setting chat.mouse")
+	flags.BoolVar(&flag, "mouse", false, "the wheel scrolls, and clicks select; default: the setting chat.mouse")
 	return cmd
 }
 
 // browse shows sessions on the whole screen until the user leaves.
-func (p overviewCommands) browse(ctx context.Context, c *client.Client, o *browse.Options, mouse bool, args []string) (result browse.Result, err error) {
+func (p overviewCommands) browse(ctx context.Context, c *client.Client, o *browse.Options, mouse *bool, args []string) (result browse.Result, err error) {
 	in, ok1 := p.stdin.(*os.File)
 	out, ok2 := p.stdout.(*os.File)
 	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(out) || p.env("TERM") == "dumb" || p.json {
@@ -99,10 +108,13 @@ func (p overviewCommands) browse(ctx context.Context, c *client.Client, o *brows
 		}
 		o.Open, o.Title = s.ID, cmp.Or(nameOf(s), string(s.ID))
 	}
+	if mouse == nil {
+		mouse = &settings.Chat.Mouse
+	}
 	dev, release := line.Files(in, out)
 	dev.Out = p.palette().Tint(dev.Out)
 	defer release()
-	screen, err := line.OpenScreen(dev, mouse || settings.Chat.Mouse)
+	screen, err := line.OpenScreen(dev, *mouse)
 	if err != nil {
 		return result, err
 	}

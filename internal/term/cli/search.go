@@ -148,8 +148,7 @@ func (p findCommands) foundText(f wire.Found, explain, grouped bool) string {
 	for i, h := range f.Items {
 		head := p.hitHead(h)
 		if grouped && i > 0 && f.Items[i-1].Session == h.Session {
-			_, place, _ := strings.Cut(head, " · #")
-			head = "  #" + place
+			head = "  " + p.hitPlace(h)
 		}
 		lines = append(lines, head)
 		if explain {
@@ -176,7 +175,12 @@ func (p findCommands) hitHead(h wire.Hit) string {
 	if h.Source != "" && h.Source != "firn" {
 		parts = append(parts, prose.Clean(h.Source))
 	}
-	parts = append(parts, fmt.Sprintf("#%d %s", h.N, prose.Clean(string(h.Entry))), prose.Ago(h.Time, p.now()))
+	return strings.Join(append(parts, p.hitPlace(h)), " · ")
+}
+
+// hitPlace returns the place of a hit in its session, with its time and marks.
+func (p findCommands) hitPlace(h wire.Hit) string {
+	parts := []string{fmt.Sprintf("#%d %s", h.N, prose.Clean(string(h.Entry))), prose.Ago(h.Time, p.now())}
 	parts = append(parts, h.Marks...)
 	if n := len(h.Copies); n > 0 {
 		parts = append(parts, prose.Count(n, "copy", "copies"))
