@@ -116,8 +116,11 @@ func TestFindLiterally(t *testing.T) {
 	b.key("\r", chromedp.ModifierShift) // from the latest to the oldest that is loaded
 	b.see("1,000 of 1,000+ (from the end)")
 	b.wait(at(100))
+	hold := func() { // holds searches until release is called
+		get[bool](b, `(() => { const real = fetch; const held = new Promise((r) => (window.release = r)); window.searches = 0; window.fetch = async (url, o) => { if (String(url).includes("/v1/search")) { searches++; await held } return real(url, o) }; return true })()`)
+	}
 	// Enter loads the others. Another Enter meanwhile does not go to the latest hit.
-	get[bool](b, `(() => { const real = fetch; const held = new Promise((r) => (window.release = r)); window.searches = 0; window.fetch = async (url, o) => { if (String(url).includes("/v1/search")) { searches++; await held } return real(url, o) }; return true })()`)
+	hold()
 	b.key("\r")
 	b.wait(`searches === 1`)
 	b.key("\r")
@@ -128,6 +131,17 @@ func TestFindLiterally(t *testing.T) {
 	b.wait(at(99))
 	b.settled()
 	b.inBothLights()
+	// While another text is searched for, the page stays where it is.
+	hold()
+	b.fill("textbox", "Find in this session", "the quick fox say")
+	b.wait(`searches === 1`)
+	b.settled()
+	if !get[bool](b, at(99)) {
+		t.Error("the page went to another hit of the text before")
+	}
+	get[bool](b, `(release(), true)`)
+	b.see("1 of 1,000+ (from the end)")
+	b.wait(at(1099))
 
 	b.allow("400 (Bad Request)")
 	b.fill("textbox", "Find in this session", "(((")
