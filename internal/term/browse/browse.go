@@ -118,22 +118,8 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 		select {
 		case in := <-o.Screen.Inputs():
-			switch {
-			case in.End:
-				return Result{}, nil
-			case in.Key == "ctrl-z":
-				if err := o.Screen.Suspend(); err != nil {
-					return Result{}, err
-				}
-			case in.Key != "":
-				m.press(in)
-			}
-			if m.copied != "" {
-				o.Screen.Copy(m.copied)
-				m.copied = ""
-			}
-			if m.done {
-				return m.result, nil
+			if left, err := m.take(o.Screen, in); left || err != nil {
+				return m.result, err
 			}
 		case apply := <-loaded:
 			apply(m)
@@ -146,6 +132,26 @@ func Run(ctx context.Context, o Options) (Result, error) {
 			return Result{}, context.Cause(ctx)
 		}
 	}
+}
+
+// take handles an input. It reports whether the user left.
+func (m *model) take(screen Screen, in line.Input) (left bool, err error) {
+	switch {
+	case in.End:
+		m.result = Result{}
+		return true, nil
+	case in.Key == "ctrl-z":
+		if err := screen.Suspend(); err != nil {
+			return false, err
+		}
+	case in.Key != "":
+		m.press(in)
+	}
+	if m.copied != "" {
+		screen.Copy(m.copied)
+		m.copied = ""
+	}
+	return m.done, nil
 }
 
 // load reads something in the background and returns how to apply it.
