@@ -135,6 +135,19 @@ func TestApprovalSurvivesStop(t *testing.T) {
 	if said := firnIn(t, home, "approvals", string(id)); !strings.Contains(said, "nothing waits") {
 		t.Errorf("firn approvals says %q", said)
 	}
+	for _, command := range []string{"deny", "refuse"} { // the name and the alias
+		if _, err := c.Turn(t.Context(), id, wire.Turn{Text: "write x to x.txt", Wait: new(false)}); err != nil {
+			t.Fatal(err)
+		}
+		awaitPending(t, c, id)
+		if said := firnIn(t, home, "approvals", command, string(id), "--reason", "not with "+command); !strings.Contains(said, "denied") {
+			t.Errorf("firn approvals %s says %q", command, said)
+		}
+		awaitAnswer(t, c, id, "not with "+command)
+	}
+	if _, err := os.Stat(filepath.Join(work, "x.txt")); err == nil {
+		t.Error("a denied write was made")
+	}
 }
 
 // awaitPending waits until a call of a session waits for approval.

@@ -101,7 +101,7 @@ func TestApprovalOverOtherProtocols(t *testing.T) {
 	s := mcpClient(t, &mcp.CommandTransport{Command: program(home, "mcp")})
 	text, data := well(t, s, "send_message", map[string]any{"text": "write two to two.txt", "key": "agent:main:mcp"})
 	id, _ := data["session"].(string)
-	if !strings.Contains(text, "waits for approval") || !strings.Contains(text, "firn approvals allow "+id) || data["pending"] != true {
+	if !strings.Contains(text, "waits for approval") || !strings.Contains(text, "firn approvals allow "+id) || !strings.Contains(text, "firn approvals deny "+id) || data["pending"] != true {
 		t.Fatalf("over MCP: %s", text)
 	}
 	outputs(t, home, "approvals", "allow", id)

@@ -433,6 +433,6 @@ var listsUntouched = map[string]string{
 	"token create": "tokens", "token revoke": "tokens", "config set": "settings", "handoff": "writes for another tool", "adopt": "mirrors folders of other tools",
 	"demo": "in a home of its own", "acp": "calls what the gateway has", "mcp": "calls what the gateway has", "serve": "runs throughout", "stop": "nothing runs for long",
 	"backup restore": "makes another home", "recall": "installs a hook in another tool", "migrate": "makes another store", "bin empty": "removes what is in no list",
-	"jobs run": "a job is a turn", "approvals allow": "nothing waits for approval", "approvals refuse": "nothing waits for approval",
+	"jobs run": "a job is a turn", "approvals allow": "nothing waits for approval", "approvals deny": "nothing waits for approval",
 	"approvals rules add": "rules", "approvals rules remove": "rules", "model set": "settings", "model unset": "settings", "keys rm": "it has tests of its own, and is not tried here yet",
 }

@@ -161,7 +161,7 @@ func deeds() []deed {
 		shows("export", "export", mainSession), shows("export", "export", lateSession, "--format", "claude"), {name: "handoff", args: []string{"handoff", mainSession, "--to", "codex", "--plan"}},
 		{name: "status", args: []string{"status"}, differs: true, why: "it names the store and the process"},
 		one("keys", "keys"), one("keys ls", "keys", "ls"), one("keys show", "keys", "show", deskKey), one("usage", "usage", "--by", "session"),
-		one("approvals", "approvals", mainSession), one("approvals allow", "approvals", "allow", mainSession), one("approvals refuse", "approvals", "refuse", mainSession), one("approvals rules", "approvals", "rules"),
+		one("approvals", "approvals", mainSession), one("approvals allow", "approvals", "allow", mainSession), one("approvals deny", "approvals", "deny", mainSession), one("approvals rules", "approvals", "rules"),
 		one("approvals rules add", "approvals", "rules", "add", "--project", ".", "shell(make *)"), one("approvals rules remove", "approvals", "rules", "remove", "--project", ".", "shell(make *)"),
 		one("jobs", "jobs"), one("jobs run", "jobs", "run", "none"), {name: "open", args: []string{"open", "--print"}, differs: true, why: "the code in the address is another each time"},
 		one("maintenance", "maintenance", "--dry-run"), one("reindex", "reindex"), one("reindex", "reindex", "--check"),

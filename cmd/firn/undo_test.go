@@ -87,7 +87,7 @@ var notUndoable = map[string]string{
 	"handoff": "adds a file to another tool, which that tool removes", "adopt": "copies files of other tools; firn adopt --remove ends it",
 	"purge": "erases for good, which is what it is for", "bin empty": "erases for good, which is what it is for", "memory dream": "prints one for what it changed; it needs a model",
 	"acp": "what an editor says is added to a session", "mcp": "what a client calls is what the commands do", "serve": "runs until it is stopped", "stop": "stops a turn, which can be said again",
-	"approvals allow": "a call that has run cannot be taken back", "approvals refuse": "adds to a session",
+	"approvals allow": "a call that has run cannot be taken back", "approvals deny": "adds to a session",
 	"approvals rules add": "prints one, which TestApprovalRules runs", "approvals rules remove": "prints one, which TestApprovalRules runs",
 	"jobs run": "adds to a session", "token create": "firn token revoke takes it back", "token revoke": "a secret that was taken back must not come back",
 	"backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the bin or erased, as the settings say",

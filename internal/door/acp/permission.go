@@ -15,11 +15,11 @@ import (
 const (
 	allowOnce    sdk.PermissionOptionId = "allow"
 	allowSession sdk.PermissionOptionId = "allow-session"
-	refuseOnce   sdk.PermissionOptionId = "refuse"
+	denyOnce     sdk.PermissionOptionId = "refuse"
 )
 
 // askPermission asks the editor about a call that waits for approval, and sends the answer.
-// An editor that cannot ask refuses the call.
+// A call is denied if the editor cannot ask.
 func (t *turnUpdates) askPermission(ctx context.Context, session firn.ID, q wire.Approval) {
 	response, err := t.d.conn.RequestPermission(ctx, permissionRequest(t.id, q))
 	if ctx.Err() != nil {
@@ -59,7 +59,7 @@ func permissionRequest(id sdk.SessionId, q wire.Approval) sdk.RequestPermissionR
 	if q.Rule != "" {
 		options = append(options, sdk.PermissionOption{Kind: sdk.PermissionOptionKindAllowAlways, Name: "Always in this session: " + prose.OneLine(q.Rule, 100), OptionId: allowSession})
 	}
-	options = append(options, sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: "Deny", OptionId: refuseOnce})
+	options = append(options, sdk.PermissionOption{Kind: sdk.PermissionOptionKindRejectOnce, Name: "Deny", OptionId: denyOnce})
 	return sdk.RequestPermissionRequest{SessionId: id, ToolCall: call, Options: options}
 }
 

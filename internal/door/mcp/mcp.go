@@ -27,7 +27,7 @@ type Options struct {
 	// ReadOnly leaves out the tools that change anything.
 	ReadOnly bool
 	// Alone is set if the gateway is in this process and no other client can reach it, so that
-	// calls which need approval are refused.
+	// calls which need approval are denied.
 	Alone bool
 
 	schemas *sdk.SchemaCache

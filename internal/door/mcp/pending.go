@@ -11,12 +11,12 @@ import (
 )
 
 // pending handles a call that waits for approval. The gateway keeps waiting, and the result
-// says how to answer. A gateway in this process ends with the client, so the call is refused
+// says how to answer. A gateway in this process ends with the client, so the call is denied
 // and the agent continues without it.
 func (d *toolServer) pending(ctx context.Context, id firn.ID, q wire.Approval) error {
 	if !d.alone {
-		return &approvalPending{fmt.Sprintf("the agent's call %s %s in session %s waits for approval; the user allows it with: firn approvals allow %s %s, or refuses it; the agent then continues, and the answer is in the session",
-			prose.Clean(q.Name), prose.OneLine(string(q.Arguments), 200), id, id, prose.Clean(q.Call))}
+		return &approvalPending{fmt.Sprintf("the agent's call %s %s in session %s waits for approval; the user allows it with: firn approvals allow %s %s, or denies it with: firn approvals deny %s %s; the agent then continues, and the answer is in the session",
+			prose.Clean(q.Name), prose.OneLine(string(q.Arguments), 200), id, id, prose.Clean(q.Call), id, prose.Clean(q.Call))}
 	}
 	_, err := d.c.Approvals.Answer(ctx, id, q.Call, wire.ApprovalAnswer{
 		Decision: wire.ApprovalRefuse, Digest: q.Digest, Reason: "MCP without a running gateway cannot ask for approval; see approvals.mode and firn serve",

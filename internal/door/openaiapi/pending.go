@@ -15,6 +15,6 @@ func approvalPending(id firn.ID, e wire.Event) error {
 	return &wire.Problem{
 		Kind:    wire.Conflict,
 		Message: fmt.Sprintf("the agent's call %s %s waits for approval in session %s", prose.Clean(q.Name), prose.OneLine(string(q.Arguments), 200), id),
-		Hint:    fmt.Sprintf("firn approvals allow %s %s, or refuse it; then the agent continues in the session", id, prose.Clean(q.Call)),
+		Hint:    fmt.Sprintf("firn approvals allow %[1]s %[2]s, or firn approvals deny %[1]s %[2]s; then the agent continues in the session", id, prose.Clean(q.Call)),
 	}
 }

@@ -19,10 +19,10 @@ func (p gatewayCommands) approvalsCommand() *cobra.Command {
 		Short:   "List the tool calls of a session that wait for approval",
 		Long: `List the tool calls of a session that wait for approval, with the change that they would
 make. They are in the transcript, so they are there after a crash too. firn approvals allow
-and refuse answer them; so do firn chat -r SESSION and the web page.
+and deny answer them; so do firn chat -r SESSION and the web page.
 
 ` + sessionHelp,
-		Example: "  firn approvals -\n  firn approvals allow -\n  firn approvals refuse - --reason \"use the other file\"",
+		Example: "  firn approvals -\n  firn approvals allow -\n  firn approvals deny - --reason \"use the other file\"",
 		Args:    args(1, 1, "a session"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
@@ -37,7 +37,7 @@ and refuse answer them; so do firn chat -r SESSION and the web page.
 			return p.print(page, func() string { return approvalsText(all) })
 		}),
 	}
-	cmd.AddCommand(p.allowCommand(), p.refuseCommand(), p.approvalRulesCommand())
+	cmd.AddCommand(p.allowCommand(), p.denyCommand(), p.approvalRulesCommand())
 	return cmd
 }
 
@@ -79,13 +79,14 @@ must run; without one, firn chat -r SESSION asks again.`,
 	return cmd
 }
 
-func (p gatewayCommands) refuseCommand() *cobra.Command {
+func (p gatewayCommands) denyCommand() *cobra.Command {
 	var answer wire.ApprovalAnswer
 	cmd := &cobra.Command{
-		Use:     "refuse SESSION [CALL]",
-		Short:   "Refuse a tool call that waits for approval",
-		Long:    `Refuse a tool call that waits for approval. The model gets the reason as the result.`,
-		Example: "  firn approvals refuse - --reason \"use the other file\"",
+		Use:     "deny SESSION [CALL]",
+		Aliases: []string{"refuse"},
+		Short:   "Deny a tool call that waits for approval",
+		Long:    `Deny a tool call that waits for approval. The model gets the reason as the result.`,
+		Example: "  firn approvals deny - --reason \"use the other file\"",
 		Args:    args(1, 2, "a session and a call"), ValidArgsFunction: p.completeSession(false),
 	}
 	answer.Decision = wire.ApprovalRefuse
