@@ -221,7 +221,12 @@ func TestThinnedOutline(t *testing.T) {
 	t.Parallel()
 	srv := plainServer(t)
 	w := newScribe("thinned-outline", longAgo, firn.Header{})
-	for n := range 1300 {
+	first := w.user("The first question.")
+	w.says("Yes.")
+	other := w.user("Another branch.")
+	w.rewind(first)
+	w.says("Yes.")
+	for n := range 1299 {
 		w.user(fmt.Sprintf("Turn number %d.", n+1))
 		w.says("Yes.")
 	}
@@ -243,4 +248,17 @@ func TestThinnedOutline(t *testing.T) {
 	b.click("button", "Show all turns")
 	b.wait(`document.querySelectorAll(".outline-turn").length === 325`)
 	b.wait(`document.activeElement === ` + a("button", "Show each turn from 1,297"))
+	// Another branch, or another head, has other turns: the range ends.
+	b.click("button", "Show each turn from 1,297")
+	b.see("Turns 1,297 to 1,300")
+	get[bool](b, `(history.pushState(null, "", "?at=`+string(other)+`"), dispatchEvent(new PopStateEvent("popstate")), true)`)
+	b.see("Another branch.")
+	b.gone("Show all turns")
+	b.wait(lines + ` === "1 2"`)
+	b.open("/sessions/thinned-outline")
+	b.click("button", "Show each turn from 1,297")
+	b.see("Turns 1,297 to 1,300")
+	srv.run(t, "rewind", "thinned-outline", string(first))
+	b.wait(lines + ` === "1"`)
+	b.gone("Show all turns")
 }

@@ -55,7 +55,10 @@ export function Outline({ talk, still, jump, close }: Props) {
   useEffect(() => {
     const changes = new Set(["turn.completed", "turn.failed", "head.moved", "compaction.completed", "compaction.undone"]);
     const asks = (e: Event) => e.name === "entry.appended" && (e.data as Entry).card?.role === "user";
-    return talk.watch.hear((e) => (changes.has(e.name) || asks(e)) && course.reload());
+    return talk.watch.hear((e) => {
+      if (e.name === "head.moved") part.value = undefined; // the range may be gone
+      if (changes.has(e.name) || asks(e)) course.reload();
+    });
   }, [talk]);
 
   // Highlight the visible turn.
