@@ -146,6 +146,9 @@ func TestBrowseLive(t *testing.T) {
 			w.press("\x04")
 			w.AwaitThat(t, "it returns to the browser", func() bool { return w.Mode("?1049") && strings.Contains(w.String(), "❯ Snow and ice") })
 			w.visible("6*7 = 42")
+			w.visible("1 session with")
+			w.press("\x1b") // clears the filter
+			w.visible("2 sessions")
 			// Others write into the session that is shown, and begin another one.
 			firnIn(t, home, "append", "s1000000", "--user", "written elsewhere")
 			w.visible("written elsewhere")
@@ -166,4 +169,27 @@ func TestBrowseLive(t *testing.T) {
 			}
 		})
 	}
+}
+
+// TestBrowseChatFails returns to the browser with the reason if the chat cannot be opened, and
+// checks that --mouse=false overrides the setting.
+func TestBrowseChatFails(t *testing.T) {
+	home := browseHome(t)
+	firnIn(t, home, "config", "set", "chat.mouse", "true")
+	w := openBrowser(t, home, 100, 24, "--mouse=false")
+	w.visible("2 sessions")
+	if w.Mode("?1000") {
+		t.Error("the mouse is switched on")
+	}
+	w.press("/First\r")
+	w.visible(`1 session with "First"`)
+	w.visible("Last words")
+	if err := os.Remove(filepath.Join(home, "agents", "main", "sessions", "s2000000.jsonl")); err != nil {
+		t.Fatal(err)
+	}
+	w.press("\r")
+	w.visible("the chat ended: ")
+	w.visible(` with "First"`)
+	w.press("q")
+	w.ends(0)
 }
