@@ -7,6 +7,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/render/prose"
+	"firn.dev/store"
 	"firn.dev/wire"
 )
 
@@ -61,5 +62,31 @@ func TestWatcherRetry(t *testing.T) {
 	w.event(streamEvent(t, wire.EntryAppended, wire.Entry{Line: line("other")}))
 	if got := s.out.String(); !strings.Contains(got, "text of other") {
 		t.Errorf("it does not show the answer of another client: %q", got)
+	}
+}
+
+// TestWatcherSwitches shows another session while the events of the one before still arrive,
+// for the race detector: none of them is applied after that.
+func TestWatcherSwitches(t *testing.T) {
+	s := set(t, func(o *Options) { o.Terminal.In = true }).start().create()
+	s.c.looping = true
+	w := &s.c.watch
+	defer w.close()
+	for range 20 {
+		before, err := s.c.fetchSession(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		w.follow(t.Context(), before)
+		if w.id != before.ID {
+			t.Fatal("the session is not followed")
+		}
+		if _, err := s.c.client.Append(t.Context(), before.ID, store.Any, wire.NewEntries{User: "of another client"}); err != nil {
+			t.Fatal(err)
+		}
+		w.shown(wire.Session{ID: "other"}, []prose.Line{{ID: "a", Message: &prose.Message{Role: string(firn.RoleAssistant)}}})
+		if w.others || !w.past["a"] || w.id != "" {
+			t.Fatalf("others %t, past %v, id %q", w.others, w.past, w.id)
+		}
 	}
 }
