@@ -18,14 +18,7 @@ import (
 	"firn.dev/wire"
 )
 
-func (p overviewCommands) browseCommand() *cobra.Command {
-	var q client.Query
-	var result browse.Result
-	cmd := &cobra.Command{
-		Use:     "browse [SESSION]",
-		GroupID: "look",
-		Short:   "Browse sessions in full screen",
-		Long: `Browse sessions in full screen: the list on the left, the conversation of
+const browseHelp = `Browse sessions in full screen: the list on the left, the conversation of
 the selected session on the right. Screens below 60 columns show one of them.
 
 The keys are those of the web pages: j and k move, Enter resumes the selected
@@ -42,7 +35,16 @@ Browsing changes nothing. Entries are read in pages, so that neither many
 sessions nor long ones take time. Unreadable places are shown where they are,
 with ⚠.
 
-` + sessionHelp,
+`
+
+func (p overviewCommands) browseCommand() *cobra.Command {
+	var q client.Query
+	var result browse.Result
+	cmd := &cobra.Command{
+		Use:     "browse [SESSION]",
+		GroupID: "look",
+		Short:   "Browse sessions in full screen",
+		Long:    browseHelp + sessionHelp,
 		Example: "  firn browse\n  firn browse -\n  firn browse --cwd .", Args: args(0, 1, "at most one session"), ValidArgsFunction: p.completeSession(false),
 	}
 	var o browse.Options
