@@ -29,17 +29,17 @@ func Relevance(coverage, score, texts float64) float64 {
 	return 1 / (1 + math.Exp(-odds))
 }
 
-// Relevance is Relevance for the query of the ranker. Among many texts, one word says too
-// little to be sure, unless it is rare.
+// Relevance is Relevance for the query of the ranker. One word says too little to be sure,
+// unless it is rare or there are few texts, and is not as short as in "go on".
 func (r *Ranker) Relevance(coverage, score, texts float64) float64 {
 	v, telling, rare := Relevance(coverage, score, texts), 0, false
 	for i, t := range r.terms {
 		if !t.isCommon() {
 			telling++
-			rare = rare || r.frequency[i] <= rareTexts
+			rare = len(t.Whole) > 2 && (r.frequency[i] <= rareTexts || texts <= fewTexts)
 		}
 	}
-	if telling < 2 && !rare && texts > fewTexts {
+	if telling == 0 || telling == 1 && !rare {
 		v = min(v, oneWordRelevance)
 	}
 	return v

@@ -149,7 +149,7 @@ func (m *model) showSelected() {
 
 // press handles a key.
 func (m *model) press(in line.Input) {
-	m.note, m.opening = "", ""
+	m.note, m.o.Note, m.opening = "", "", ""
 	switch {
 	case m.prompt != promptNone:
 		m.typeInput(in)
@@ -394,9 +394,10 @@ func (m *model) arrived(first bool) {
 	}
 }
 
-// failed notes an error of a load.
+// failed notes an error of a load. It does not replace the note of the start, which often
+// has the same cause.
 func (m *model) failed(err error) {
-	if err != nil && !strings.Contains(err.Error(), context.Canceled.Error()) {
+	if err != nil && m.o.Note == "" && !strings.Contains(err.Error(), context.Canceled.Error()) {
 		m.note = prose.OneLine(err.Error(), 500)
 	}
 }
