@@ -109,9 +109,10 @@ func TestTreeStays(t *testing.T) {
 	if last := m.text.lines[len(m.text.lines)-1]; !strings.Contains(strings.Join(m.text.lines, "\n"), "Question 1002") {
 		t.Errorf("the tree ends with %q", last)
 	}
-	wanted := m.wants()
+	m.wants()
 	m.happened(m.shown, wire.Event{Name: wire.EntryAppended})
-	if wanted = m.wants(); len(wanted) != 1 {
+	wanted := m.wants()
+	if len(wanted) != 1 {
 		t.Fatalf("%d loads", len(wanted))
 	}
 	m.happened(m.shown, wire.Event{Name: wire.EntryAppended})

@@ -54,7 +54,7 @@ func (p findCommands) recallTarget(name string) (recallTool, string, error) {
 	if !ok {
 		return t, "", &usageError{message: fmt.Sprintf("unknown tool %q", name), hint: "the tools are claude-code, codex and pi"}
 	}
-	user, others, err := adoptCommands{p.program}.toolHomes()
+	user, others, err := adoptCommands(p).toolHomes()
 	dir := others[t.name]
 	if dir == "" {
 		if err != nil {
