@@ -68,11 +68,11 @@ const (
 
 func shopHome(t *testing.T) string {
 	return recallHome(t, map[string][]string{
-		shopSession: {"/work/shop",
+		shopSession: {"/w/shop",
 			"The checkout of the shop fails with ECONNRESET if the payment proxy is restarted.", "Restart the proxy with drain, then checkout works.",
 			"In src/pay/charge.go the retry must not run twice, since the bank charges again.", "Noted: charge.go retries once.",
 			"My key is ghp_x7Kq2LmN9pR4sT6vW8yZ1aB3cD5eF7gH9jK2 for the warehouse export of parcels.", "Thanks."},
-		boatSession: {"/work/boat", "The sails of the boat are stored in the attic of the harbor office.", "Fine.", "See charge.go for the batteries.", "Right."},
+		boatSession: {"/w/boat", "The sails of the boat are stored in the attic of the harbor office.", "Fine.", "See charge.go for the batteries.", "Right."},
 	})
 }
 
@@ -83,9 +83,9 @@ func TestRecall(t *testing.T) {
 	for name, out := range map[string]string{
 		"words": recalled(t, home, "", "Why", "does the checkout fail with ECONNRESET after", "the payment proxy was restarted?"),
 		"stdin": recalled(t, home, prompt, "--for-prompt"),
-		"claude": hookContext(t, recalled(t, home, `{"session_id":"x","transcript_path":"/t","cwd":"/work/shop","permission_mode":"default","hook_event_name":"UserPromptSubmit","prompt":"`+prompt+`"}`,
+		"claude": hookContext(t, recalled(t, home, `{"session_id":"x","transcript_path":"/t","cwd":"/w/shop","permission_mode":"default","hook_event_name":"UserPromptSubmit","prompt":"`+prompt+`"}`,
 			"--for-prompt"), "UserPromptSubmit"),
-		"codex": hookContext(t, recalled(t, home, `{"session_id":"x","turn_id":"1","transcript_path":null,"cwd":"/work/shop","model":"m","permission_mode":"default","hook_event_name":"UserPromptSubmit","prompt":"`+prompt+`"}`,
+		"codex": hookContext(t, recalled(t, home, `{"session_id":"x","turn_id":"1","transcript_path":null,"cwd":"/w/shop","model":"m","permission_mode":"default","hook_event_name":"UserPromptSubmit","prompt":"`+prompt+`"}`,
 			"--for-prompt"), "UserPromptSubmit"),
 	} {
 		if !strings.Contains(out, "drain") || strings.Contains(out, "sails") || !strings.HasPrefix(out, "<recall>\n") {
@@ -126,11 +126,11 @@ func TestRecall(t *testing.T) {
 func TestRecallForFile(t *testing.T) {
 	home := shopHome(t)
 	hook := func(tool, input string) string {
-		return recalled(t, home, `{"session_id":"x","cwd":"/work/shop","hook_event_name":"PreToolUse","tool_name":"`+tool+`","tool_input":`+input+`}`, "--for-file", "-")
+		return recalled(t, home, `{"session_id":"x","cwd":"/w/shop","hook_event_name":"PreToolUse","tool_name":"`+tool+`","tool_input":`+input+`}`, "--for-file", "-")
 	}
 	for name, out := range map[string]string{
-		"path":  recalled(t, home, "", "--for-file", "/work/shop/src/pay/charge.go"),
-		"edit":  hookContext(t, hook("Edit", `{"file_path":"/work/shop/src/pay/charge.go","old_string":"a","new_string":"b"}`), "PreToolUse"),
+		"path":  recalled(t, home, "", "--for-file", "/w/shop/src/pay/charge.go"),
+		"edit":  hookContext(t, hook("Edit", `{"file_path":"/w/shop/src/pay/charge.go","old_string":"a","new_string":"b"}`), "PreToolUse"),
 		"patch": hookContext(t, hook("apply_patch", `{"command":"*** Begin Patch\n*** Update File: src/pay/charge.go\n@@\n*** End Patch"}`), "PreToolUse"),
 	} {
 		if !strings.Contains(out, "bank charges again") || strings.Contains(out, "batteries") {
@@ -138,8 +138,8 @@ func TestRecallForFile(t *testing.T) {
 		}
 	}
 	for name, out := range map[string]string{
-		"another file":      recalled(t, home, "", "--for-file", "/work/shop/src/pay/refund.go"),
-		"another directory": recalled(t, home, "", "--for-file", "/work/other/charge.go"),
+		"another file":      recalled(t, home, "", "--for-file", "/w/shop/src/pay/refund.go"),
+		"another directory": recalled(t, home, "", "--for-file", "/w/other/charge.go"),
 		"a command":         hook("Bash", `{"command":"ls"}`),
 		"no input":          hook("Edit", `null`),
 	} {
@@ -241,10 +241,7 @@ func TestRecallInstall(t *testing.T) {
 func TestRecallInPi(t *testing.T) {
 	node, err := exec.LookPath("node")
 	if err != nil {
-		if os.Getenv("CI") == "true" {
-			t.Fatal(err)
-		}
-		t.Skip("there is no node")
+		t.Fatalf("the extension for pi needs node, which make setup installs: %v", err)
 	}
 	home, dir := shopHome(t), t.TempDir()
 	run := func(args ...string) string {
@@ -268,7 +265,7 @@ func TestRecallInPi(t *testing.T) {
 		t.Fatal(err)
 	}
 	script := `const on = {}; (await import(process.argv[1])).default({ on: (name, f) => { on[name] = f; } });
-const ctx = { cwd: "/work/shop", sessionManager: { getSessionId: () => "x" } };
+const ctx = { cwd: "/w/shop", sessionManager: { getSessionId: () => "x" } };
 const content = [{ type: "text", text: "edited" }];
 console.log(JSON.stringify([
   await on.before_agent_start({ prompt: "Why does the checkout fail with ECONNRESET after the payment proxy restarted?" }, ctx),
@@ -311,8 +308,8 @@ console.log(JSON.stringify([
 // TestSearchGroup checks that firn search --group names each session once.
 func TestSearchGroup(t *testing.T) {
 	home := recallHome(t, map[string][]string{
-		shopSession: {"/work/shop", "The walrus of the harbor sleeps.", "A walrus eats clams.", "Another walrus came yesterday."},
-		boatSession: {"/work/boat", "One walrus was seen from the boat."},
+		shopSession: {"/w/shop", "The walrus of the harbor sleeps.", "A walrus eats clams.", "Another walrus came yesterday."},
+		boatSession: {"/w/boat", "One walrus was seen from the boat."},
 	})
 	plain, grouped := outputs(t, home, "search", "walrus", "-C", "0"), outputs(t, home, "search", "walrus", "-C", "0", "--group")
 	if n := strings.Count(plain, shopSession); n != 3 {

@@ -21,9 +21,9 @@ func TestUsageReport(t *testing.T) {
 		result := func(id, name string, failed bool) firn.Entry {
 			return firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: id, Name: name, IsError: failed}}})
 		}
-		r.start(firn.Header{Session: "first", CWD: "/work/one"}, at(day(1), says("", "x")), at(day(1), call("a", "bash")), at(day(1), result("a", "bash", true)), at(day(2), call("b", "read")))
-		r.start(firn.Header{Session: "second", Agent: "work", CWD: "/work/two"}, at(day(2), answers("", "y")))
-		tell := func(since time.Time) string {
+		r.start(firn.Header{Session: "first", CWD: "/w/one"}, at(day(1), says("", "x")), at(day(1), call("a", "bash")), at(day(1), result("a", "bash", true)), at(day(2), call("b", "read")))
+		r.start(firn.Header{Session: "second", Agent: "work", CWD: "/w/two"}, at(day(2), answers("", "y")))
+		report := func(since time.Time) string {
 			u := got(r.UsageReport(r.ctx, since))(t)
 			text := fmt.Sprintf("%d×$%.2f;", u.Total.Answers, u.Total.Cost)
 			for _, d := range u.Days {
@@ -40,11 +40,11 @@ func TestUsageReport(t *testing.T) {
 			}
 			return text
 		}
-		same(t, "all", tell(time.Time{}), "3×$2.20; 2026-03-01 scripted/scripted 2026-03-02 scripted/scripted; /work/two $2.00; /work/one $0.20; bash 1/1; read 0/1")
-		same(t, "from the second day", tell(day(2)), "2×$2.10; 2026-03-02 scripted/scripted; /work/two $2.00; /work/one $0.10; read 0/1")
+		same(t, "all", report(time.Time{}), "3×$2.20; 2026-03-01 scripted/scripted 2026-03-02 scripted/scripted; /w/two $2.00; /w/one $0.20; bash 1/1; read 0/1")
+		same(t, "from the second day", report(day(2)), "2×$2.10; 2026-03-02 scripted/scripted; /w/two $2.00; /w/one $0.10; read 0/1")
 		// A failed result whose call was in an earlier report, without a name.
 		r.write("first", at(day(3), result("b", "", true)), at(day(3), answers("", "z")))
-		same(t, "after more", tell(day(2)), "3×$4.10; 2026-03-02 scripted/scripted 2026-03-03 scripted/scripted; /work/one $2.10; /work/two $2.00; read 1/1")
+		same(t, "after more", report(day(2)), "3×$4.10; 2026-03-02 scripted/scripted 2026-03-03 scripted/scripted; /w/one $2.10; /w/two $2.00; read 1/1")
 		u := got(r.UsageReport(r.ctx, time.Time{}))(t)
 		if len(u.Calendar) != 3 || u.Calendar[0].Day != "2026-03-01" || u.Calendar[0].Tokens != 100 {
 			t.Errorf("the calendar is %+v", u.Calendar)

@@ -16,6 +16,15 @@ import (
 	"time"
 )
 
+// buildProgram builds firn in a directory and returns its path.
+func buildProgram(dir string) (string, error) {
+	program := filepath.Join(dir, "firn")
+	if out, err := exec.Command("go", "build", "-o", program, "firn.dev/cmd/firn").CombinedOutput(); err != nil {
+		return "", fmt.Errorf("build the program: %w\n%s", err, out)
+	}
+	return program, nil
+}
+
 // cold measures the program itself: the time from the start of `firn serve` until it is
 // ready, on a home with 10,000 sessions that were all used today, and the memory they take.
 func (b *bench) cold() error {
@@ -24,9 +33,9 @@ func (b *bench) cold() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "firn")
-	if out, err := exec.Command("go", "build", "-o", program, "firn.dev/cmd/firn").CombinedOutput(); err != nil {
-		return fmt.Errorf("build the program: %w\n%s", err, out)
+	program, err := buildProgram(dir)
+	if err != nil {
+		return err
 	}
 	const sessions = 10_000
 	full, fresh := b.home("list")

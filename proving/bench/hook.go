@@ -18,9 +18,9 @@ func (b *bench) hook() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "firn")
-	if out, err := exec.Command("go", "build", "-o", program, "firn.dev/cmd/firn").CombinedOutput(); err != nil {
-		return fmt.Errorf("build the program: %w\n%s", err, out)
+	program, err := buildProgram(dir)
+	if err != nil {
+		return err
 	}
 	const messages = 10_000
 	home, fresh := b.home("hook")
@@ -42,7 +42,7 @@ func (b *bench) hook() error {
 			}
 		}
 		for _, ask := range []struct{ name, stdin, flag, value string }{
-			{"a prompt", prompt, "--for-prompt", ""}, {"a file", "/work/shop/main.go", "--for-file", "-"},
+			{"a prompt", prompt, "--for-prompt", ""}, {"a file", "/w/shop/main.go", "--for-file", "-"},
 		} {
 			wall, cpu, err := hookTimes(program, home, ask.stdin, ask.flag, ask.value)
 			if err != nil {

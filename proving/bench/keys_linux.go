@@ -9,7 +9,6 @@ import (
 	"net/http/httptest"
 	"os"
 	"os/exec"
-	"path/filepath"
 	"strconv"
 	"sync/atomic"
 	"syscall"
@@ -35,9 +34,9 @@ func (b *bench) keys() error {
 		return err
 	}
 	defer os.RemoveAll(dir)
-	program := filepath.Join(dir, "firn")
-	if out, err := exec.Command("go", "build", "-o", program, "firn.dev/cmd/firn").CombinedOutput(); err != nil {
-		return fmt.Errorf("build the program: %w\n%s", err, out)
+	program, err := buildProgram(dir)
+	if err != nil {
+		return err
 	}
 	var tokens atomic.Int64
 	server := httptest.NewServer(streamTokens(&tokens))

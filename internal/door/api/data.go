@@ -112,33 +112,48 @@ func usageAction() action {
 }
 
 func (c usageCalls) usage() error {
-	q, format := view.UsageQuery{By: cmp.Or(c.query.text("by"), "day"), And: c.query.text("and"), Since: c.query.moment("since")}, c.query.text("format")
-	if c.query.err != nil {
-		return c.query.err
-	}
-	if c.who.bound() {
-		return boundTo("reading the usage of all sessions")
-	}
-	if format != "" && format != "json" && format != "csv" {
-		return gateway.Invalid("unknown usage format %q: expected json or csv", view.Clip(format))
+	q := view.UsageQuery{By: cmp.Or(c.query.text("by"), "day"), And: c.query.text("and"), Since: c.query.moment("since")}
+	asTable, err := c.asTable()
+	if err != nil {
+		return err
 	}
 	s, err := c.gateway.Usage(c.r.Context(), q)
 	if err != nil {
 		return err
 	}
-	if format != "csv" {
+	if !asTable {
 		return c.reply(http.StatusOK, s)
 	}
 	return c.table(&s)
 }
 
-// table writes the usage as CSV.
-func (c usageCalls) table(s *wire.Spending) error {
+// asTable reports whether usage is requested as CSV. It fails if the request is invalid or
+// the caller may not read the usage of all sessions.
+func (c usageCalls) asTable() (bool, error) {
+	format := c.query.text("format")
+	switch {
+	case c.query.err != nil:
+		return false, c.query.err
+	case c.who.bound():
+		return false, boundTo("reading the usage of all sessions")
+	case format != "" && format != "json" && format != "csv":
+		return false, gateway.Invalid("unknown usage format %q: expected json or csv", view.Clip(format))
+	}
+	return format == "csv", nil
+}
+
+// startTable starts a response with a CSV file.
+func (c usageCalls) startTable() *csv.Writer {
 	head := c.w.Header()
 	head.Set("Content-Type", typeCSV+"; charset=utf-8")
 	head.Set("Content-Disposition", `attachment; filename="usage.csv"`)
 	c.deadline()
-	w := csv.NewWriter(c.w)
+	return csv.NewWriter(c.w)
+}
+
+// table writes the usage as CSV.
+func (c usageCalls) table(s *wire.Spending) error {
+	w := c.startTable()
 	names := []string{s.By}
 	if s.And != "" {
 		names = append(names, s.And)

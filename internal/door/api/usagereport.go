@@ -1,32 +1,24 @@
 package api
 
 import (
-	"encoding/csv"
 	"net/http"
 	"strconv"
 
-	"firn.dev/internal/gateway"
-	"firn.dev/internal/gateway/view"
 	"firn.dev/wire"
 )
 
 // report responds with the usage report as JSON or CSV.
 func (c usageCalls) report() error {
-	since, format := c.query.moment("since"), c.query.text("format")
-	if c.query.err != nil {
-		return c.query.err
-	}
-	if c.who.bound() {
-		return boundTo("reading the usage of all sessions")
-	}
-	if format != "" && format != "json" && format != "csv" {
-		return gateway.Invalid("unknown usage format %q: expected json or csv", view.Clip(format))
+	since := c.query.moment("since")
+	asTable, err := c.asTable()
+	if err != nil {
+		return err
 	}
 	r, err := c.gateway.UsageReport(c.r.Context(), since)
 	if err != nil {
 		return err
 	}
-	if format != "csv" {
+	if !asTable {
 		return c.reply(http.StatusOK, r)
 	}
 	return c.reportTable(&r)
@@ -35,11 +27,7 @@ func (c usageCalls) report() error {
 // reportTable writes a report as CSV: a row for each day and model, day and agent, model,
 // project and tool.
 func (c usageCalls) reportTable(r *wire.UsageReport) error {
-	head := c.w.Header()
-	head.Set("Content-Type", typeCSV+"; charset=utf-8")
-	head.Set("Content-Disposition", `attachment; filename="usage.csv"`)
-	c.deadline()
-	w := csv.NewWriter(c.w)
+	w := c.startTable()
 	// Write errors mean the client disconnected.
 	_ = w.Write([]string{"kind", "name", "and", "answers", "input", "output", "cacheRead", "cacheWrite", "cost", "calls", "failures"})
 	number := func(n int64) string { return strconv.FormatInt(n, 10) }

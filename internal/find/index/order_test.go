@@ -21,7 +21,7 @@ func TestOrdered(t *testing.T) {
 	var infos []store.Info
 	for i := range 57 {
 		info := store.Info{
-			ID: firn.ID(fmt.Sprintf("session-%03d", i)), Title: fmt.Sprint("Title ", i*31%17), CWD: []string{"/work/b", "/work/a", ""}[i%3],
+			ID: firn.ID(fmt.Sprintf("session-%03d", i)), Title: fmt.Sprint("Title ", i*31%17), CWD: []string{"/w/b", "/w/a", ""}[i%3],
 			Source: []string{"", "codex"}[i%2], Created: start.Add(time.Duration(i*7%57) * time.Hour), Updated: start.Add(time.Duration(i) * 5 * time.Hour),
 			Bytes: int64(i * 13 % 29), Counts: store.Counts{Turns: i * 5 % 11, Cost: float64(i*3%7) / 100},
 		}

@@ -5,13 +5,13 @@ import (
 	"testing"
 )
 
-// TestRecallAfterNew checks that a turn after /new is told what was said in the session
+// TestRecallAfterNew checks that a turn after /new recalls what was said in the session
 // before, and nothing if the question is about something else.
 func TestRecallAfterNew(t *testing.T) {
 	c := chatting(t, "", nil)
 	ann := func(text string) { c.send("telegram", "direct", "ann", "Ann", text) }
-	// told returns the recalled text of the last request to the model.
-	told := func(text string) string {
+	// recalled returns the recalled text of the last request to the model.
+	recalled := func(text string) string {
 		ann(text)
 		c.model.mu.Lock()
 		defer c.model.mu.Unlock()
@@ -26,13 +26,13 @@ func TestRecallAfterNew(t *testing.T) {
 	ann("The spare key of the observatory hangs behind the red bicycle in the shed")
 	ann("Please write a parser for nested comments with better errors")
 	ann("/new")
-	if got := told("Where does the spare key of the observatory hang?"); !strings.Contains(got, "red bicycle") || strings.Contains(got, "parser") {
-		t.Errorf("after /new it is told %q", got)
+	if got := recalled("Where does the spare key of the observatory hang?"); !strings.Contains(got, "red bicycle") || strings.Contains(got, "parser") {
+		t.Errorf("after /new it recalls %q", got)
 	}
 	for _, other := range []string{"hello", "thanks, go on", "What is the weather like in Paris tomorrow?", "Where did Tom leave the blue umbrella of the museum yesterday?"} {
 		ann("/new")
-		if got := told(other); got != "" {
-			t.Errorf("%s: it is told %q", other, got)
+		if got := recalled(other); got != "" {
+			t.Errorf("%s: it recalls %q", other, got)
 		}
 	}
 }

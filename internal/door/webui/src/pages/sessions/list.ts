@@ -182,7 +182,7 @@ export class SessionList {
     const id = e?.session;
     if (id) this.asked.delete(id);
     if (!this.plain) {
-      if (!id || !this.items.has(id)) return !e || this.tells(e);
+      if (!id || !this.items.has(id)) return !e || this.mayChange(e);
       this.touched.add(id);
     }
     this.front ||= window.setTimeout(() => {
@@ -192,10 +192,10 @@ export class SessionList {
     return false;
   }
 
-  // tells reports whether an event of a session that is not loaded may change the list. The turns
+  // mayChange reports whether an event of a session that is not loaded may change the list. The turns
   // of such a session do not, except the next one after an update: a new session is listed only
   // when something was said in it.
-  private tells(e: Event): boolean {
+  private mayChange(e: Event): boolean {
     const id = e.session ?? "";
     if (e.name.startsWith("turn.")) return this.updated.delete(id);
     if (e.name === "entry.appended") return false;
