@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/gateway/view"
 )
 
-// TestUsageReport checks that the sums of a report are those of the entries, also after
-// entries were appended, a fork was made and a session was removed.
+// TestUsageReport checks that the sums of a report are those of the entries, also after more
+// entries were appended.
 func TestUsageReport(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		r.inZone(time.UTC)
