@@ -180,14 +180,14 @@ $(WEB)/node_modules/.package-lock.json: $(WEB)/package-lock.json
 
 web: $(WEB)/node_modules/.package-lock.json
 	$(GO) test ./$(WEB) -run TestTypesAreThoseOfTheDescription -update-types
-	$(ESBUILD) app=$(WEB)/src/main.tsx maths=$(WEB)/src/maths.ts --outdir=$(WEB)/dist
+	$(ESBUILD) app=$(WEB)/src/main.tsx maths=$(WEB)/src/maths.ts timeline=$(WEB)/src/timeline/main.tsx --outdir=$(WEB)/dist
 	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $(WEB)/dist/
 
 # Checks the types, and that the committed bundle matches the sources.
 check-web: $(WEB)/node_modules/.package-lock.json
 	$(WEB)/node_modules/.bin/tsc -p $(WEB)
 	@t=$$(mktemp -d) && trap 'rm -rf "$$t"' EXIT && \
-	$(ESBUILD) app=$(WEB)/src/main.tsx maths=$(WEB)/src/maths.ts --outdir=$$t && \
+	$(ESBUILD) app=$(WEB)/src/main.tsx maths=$(WEB)/src/maths.ts timeline=$(WEB)/src/timeline/main.tsx --outdir=$$t && \
 	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $$t/ && \
 	diff -rq $$t $(WEB)/dist || { echo "internal/door/webui/dist is not what the sources give: run make web" >&2; exit 1; }
 

@@ -19,7 +19,7 @@ const apiPreface = "# API reference\n\n" +
 	"The examples use the home's socket, which needs no token. Over TCP, use\n`curl -H \"Authorization: Bearer $FIRN_TOKEN\" http://127.0.0.1:7766/…`. Each scope includes those\nbefore it: `hook`, `read`, `write`, `admin`.\n\n" +
 	"Bodies are JSON. Lists are paged: pass the `cursor` of a response to get the next page. Keys in a path\nare URL-encoded: `agent:main:main` needs no escaping, a slash does.\n"
 
-// apiGroups are the chapters, and which first words of addresses belong to them.
+// apiGroups are the chapters of the page and the first path elements that belong to each.
 var apiGroups = []struct {
 	title string
 	tags  []string
@@ -28,20 +28,21 @@ var apiGroups = []struct {
 	{"Events", []string{"events", "running"}},
 	{"Keys and messages from outside", []string{"keys", "inbound", "hooks"}},
 	{"Search and memory", []string{"search", "index", "tags", "memory"}},
-	{"Agents and models", []string{"agents", "models"}},
+	{"Agents, models and settings", []string{"agents", "models", "settings"}},
 	{"Other tools", []string{"formats", "import", "sources"}},
 	{"OpenAI-compatible API", []string{"chat", "responses", "conversations"}},
+	{"Anthropic-compatible API", []string{"messages"}},
 	{"Authentication", []string{"tokens", "me", "logins", "login", "logout"}},
 	{"Gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "health"}},
 }
 
-// apiWords stand for what an address names.
+// apiWords are the example values of path parameters.
 var apiWords = map[string]string{
 	"id": "0198c5a2", "entry": "HEAD", "cid": "1m7hc7xwpykzz", "key": "agent:main:main", "token": "phone", "hook": "deploy", "job": "morning", "n": "1",
-	"model": "main", "response": "resp_1", "conversation": "conv_1", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab",
+	"model": "main", "response": "resp_1", "conversation": "conv_1", "item": "msg_1m7hc7xwpykzz", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab",
 }
 
-// apiAsks are queries and bodies of operations that do nothing sensible without.
+// apiAsks are example queries and bodies of operations that need one.
 var apiAsks = map[string]string{
 	"search": "?q=flaky+test", "recall": "?q=release", "turn": `{"text":"hello"}`, "patchSession": `{"title":"a trip to Oslo"}`, "newSession": `{"title":"a trip to Oslo"}`,
 	"appendEntries": `{"entries":[{"type":"message","message":{"role":"user","content":"hello"}}]}`, "rewind": `{"back":1}`, "rewindFiles": `{"back":1,"plan":true}`, "blame": "?path=/src/main.go", "fork": `{"at":"HEAD~2"}`,
@@ -50,11 +51,12 @@ var apiAsks = map[string]string{
 	"inbound": `{"channel":"telegram","peerKind":"direct","peerId":"ann","text":"hello","wait":true}`, "pointKey": `{"session":"0198c5a2"}`,
 	"emptyBin": `{"plan":true}`, "remember": `{"text":"Releases are on Fridays."}`, "editNote": `{"text":"Releases are on Mondays."}`, "createToken": `{"name":"phone","scope":"read"}`,
 	"login": `{"code":"…"}`, "callHook": `{"version":"1.2"}`, "chatCompletion": `{"model":"main","messages":[{"role":"user","content":"hello"}]}`,
+	"createMessage": `{"model":"main","max_tokens":1000,"messages":[{"role":"user","content":"hello"}]}`, "countTokens": `{"model":"main","messages":[{"role":"user","content":"hello"}]}`,
 	"createResponse": `{"model":"main","input":"hello"}`, "createItems": `{"items":[{"type":"message","role":"user","content":"hello"}]}`, "createConversation": `{}`,
 	"mcp": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "importSession": "@session.jsonl", "usage": "?by=model", "exportSession": "?format=codex",
 }
 
-// The parts of the description that are read here.
+// These types are the parts of the OpenAPI description that are read here.
 type (
 	apiDoc struct {
 		Paths      map[string]map[string]apiOperation
@@ -106,17 +108,17 @@ func TestAPIPage(t *testing.T) {
 		}
 	}
 	if readFile(t, "docs/api.md") != page {
-		t.Error("docs/api.md is out of date; write it anew with FIRN_UPDATE=1 go test -run TestAPIPage .")
+		t.Error("docs/api.md is out of date; regenerate it with FIRN_UPDATE=1 go test -run TestAPIPage .")
 	}
 	for path, methods := range doc.Paths {
 		for method := range methods {
 			if !strings.Contains(page, "### "+strings.ToUpper(method)+" "+path+"\n") {
-				t.Errorf("the page says nothing of %s %s", method, path)
+				t.Errorf("the page does not contain %s %s", method, path)
 			}
 		}
 	}
 	if strings.Contains(page, "{}/") || strings.Contains(page, "curl --unix-socket ~/.firn/gateway.sock http://localhost\n") {
-		t.Error("a line to try has holes")
+		t.Error("a curl line has an unfilled placeholder")
 	}
 }
 
@@ -194,7 +196,7 @@ func writeOperation(b *strings.Builder, method, path string, op apiOperation) {
 	fmt.Fprintf(b, "Response: %s.\n\n```sh\n%s\n```\n", strings.Join(gives, ", or "), curlLine(method, path, op))
 }
 
-// bodyText describes a body: one of our types, or a content type.
+// bodyText describes a body by its schema or content type.
 func bodyText(kind string, s apiSchema) string {
 	switch {
 	case kind == "text/event-stream" && s.ContentSchema != nil:
@@ -207,7 +209,7 @@ func bodyText(kind string, s apiSchema) string {
 	return "`" + kind + "`"
 }
 
-// curlLine is a line to try it with.
+// curlLine returns an example command for an operation.
 func curlLine(method, path string, op apiOperation) string {
 	line := "curl --unix-socket ~/.firn/gateway.sock"
 	for _, segment := range strings.Split(path, "/") {
@@ -289,7 +291,7 @@ func (s apiSchema) text() string {
 
 func codeList(words []string) string { return "`" + strings.Join(words, "`, `") + "`" }
 
-// tableCell keeps a text from being taken for markup, in a table.
+// tableCell escapes a text for a Markdown table.
 func tableCell(text string) string {
 	return strings.NewReplacer("|", `\|`, "<", `\<`, "*", `\*`).Replace(text)
 }

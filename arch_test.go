@@ -7,17 +7,16 @@ import (
 	"testing"
 )
 
-// This file is the plan of the house as tables: which room may import which, and
-// which package may do what. Every Go file of the module is checked against it, for
-// every operating system at once. To break a rule, add a line with the reason.
+// This file defines the architecture as tables: which room may import which, and which package
+// may perform which operation. Every Go file of the module is checked against them, for all
+// operating systems. To break a rule, add a line with the reason.
 //
-// Packages are named by their directory, the root is ".". In patterns, x/* means
-// the members of x, x/... means x and everything below it, and ... means
-// everything.
+// Packages are named by their directory; the root is ".". In patterns, x/* means the members
+// of x, x/... means x and everything below it, and ... means everything.
 
-// rooms lists which rooms a room may import; the packages of a room may import each
-// other. The first line that matches a package counts. A room may import only rooms
-// that stand above it in the table, so no circle is possible. Test files are free.
+// rooms lists which rooms a room may import; the packages of a room may import each other. The
+// first line that matches a package applies. A room may import only rooms above it in the
+// table, so there can be no cycle. Test files may import anything.
 var rooms = []room{
 	{".", nil, "the vocabulary: everything imports it, so it imports nothing"},
 	{"internal/base/...", []string{"."}, "pure helpers that know no store, model or gateway"},
@@ -167,20 +166,20 @@ var deeds = []deed{
 	},
 }
 
-// TestArchitecture holds every package against the tables.
+// TestArchitecture checks every package against the tables.
 func TestArchitecture(t *testing.T) {
 	for _, complaint := range judge(loadModule(t)) {
 		t.Error(complaint)
 	}
 }
 
-// TestTablesNameWhatExists finds lines about packages that are not there.
+// TestTablesNameWhatExists reports lines about packages that do not exist.
 func TestTablesNameWhatExists(t *testing.T) {
 	packages := loadModule(t)
 	check := func(pattern, table string) {
 		t.Helper()
 		if !slices.ContainsFunc(packages, func(p pkg) bool { return match(pattern, p.path) }) {
-			t.Errorf("the table of %s names %s, and there is no such package", table, pattern)
+			t.Errorf("the table of %s names %s, which does not exist", table, pattern)
 		}
 	}
 	for _, l := range slices.Concat(rooms, narrow) {
@@ -202,8 +201,8 @@ func TestTablesNameWhatExists(t *testing.T) {
 	}
 }
 
-// TestRoomsFormNoCircle checks that a room imports only rooms that stand above it.
-func TestRoomsFormNoCircle(t *testing.T) {
+// TestRoomsFormNoCycle checks that a room imports only rooms above it in the table.
+func TestRoomsFormNoCycle(t *testing.T) {
 	packages := loadModule(t)
 	for i, r := range rooms {
 		for _, may := range r.may {
@@ -212,14 +211,14 @@ func TestRoomsFormNoCircle(t *testing.T) {
 					continue
 				}
 				if at := slices.IndexFunc(rooms, func(r room) bool { return match(r.pkg, p.path) }); at > i {
-					t.Errorf("%s may import %s, which stands below it", r.pkg, p.path)
+					t.Errorf("%s may import %s, which is below it in the table", r.pkg, p.path)
 				}
 			}
 		}
 	}
 }
 
-// TestExceptionsAreNeeded finds exceptions that outlived their reason.
+// TestExceptionsAreNeeded reports exceptions that are no longer used.
 func TestExceptionsAreNeeded(t *testing.T) {
 	packages := loadModule(t)
 	for _, d := range deeds {
@@ -236,15 +235,14 @@ func TestExceptionsAreNeeded(t *testing.T) {
 	}
 }
 
-// TestTablesCatch feeds the tables with packages that break them, one rule
-// each, to see that they bite. Each case is one file of one package; want is a
-// part of the only complaint, or nothing.
+// TestTablesCatch checks that each rule rejects a package that breaks it. Each case is one
+// file of one package; want is a part of the only violation, or empty.
 func TestTablesCatch(t *testing.T) {
 	cases := map[string]struct{ file, source, want string }{
 		"the root imports ours":          {"x.go", `import "firn.dev/store"; var _ store.Store`, "may not import firn.dev/store"},
 		"the root imports a guest":       {"x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "no line of the table"},
 		"the standard library is free":   {"x.go", `import "time"; var _ = time.Now`, ""},
-		"a package nobody planned":       {"util/x.go", ``, "no line in the table of rooms"},
+		"an unplanned package":           {"util/x.go", ``, "no line in the table of rooms"},
 		"a family's parent":              {"store/x.go", `import "firn.dev/store/filestore"; var _ filestore.Store`, "may not import firn.dev/store/filestore"},
 		"a sibling":                      {"internal/formats/dialect/pi/x.go", `import "firn.dev/internal/formats/dialect/native"; var _ native.Dialect`, "may not import firn.dev/internal/formats/dialect/native"},
 		"a sibling in a test":            {"internal/formats/dialect/pi/x_test.go", `import "firn.dev/internal/formats/dialect/native"; var _ native.Dialect`, ""},
@@ -305,7 +303,7 @@ func TestTablesCatch(t *testing.T) {
 			complaints := judge([]pkg{parsePackage(t, c.file, "package x; "+c.source)})
 			switch {
 			case c.want == "" && len(complaints) > 0:
-				t.Errorf("refused: %q", complaints)
+				t.Errorf("violations: %q", complaints)
 			case c.want != "" && (len(complaints) != 1 || !strings.Contains(complaints[0], c.want)):
 				t.Errorf("the complaints are %q, want one with %q", complaints, c.want)
 			}

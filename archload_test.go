@@ -15,7 +15,7 @@ import (
 	"testing"
 )
 
-// module is the path of our module.
+// module is the path of this module.
 const module = "firn.dev"
 
 // room is a line of the table of imports.
@@ -34,14 +34,14 @@ type family struct {
 	reason string
 }
 
-// guest is a line of the table of foreign modules.
+// guest is a line of the table of third-party modules.
 type guest struct {
 	prefix string
 	in     []string
 	reason string
 }
 
-// deed is something that only its owners may do.
+// deed is an operation that is restricted to its owners.
 type deed struct {
 	what   []string
 	in     []string
@@ -55,13 +55,13 @@ type exception struct {
 	pkg, reason string
 }
 
-// pkg is a directory of Go files as the tables see it.
+// pkg is a directory of Go files as checked by the tables.
 type pkg struct {
 	path  string
 	files []file
 }
 
-// file is a Go file as the tables see it.
+// file is a Go file as checked by the tables.
 type file struct {
 	path  string
 	test  bool
@@ -70,7 +70,7 @@ type file struct {
 	set   *token.FileSet
 }
 
-// loadModule parses all Go files of the module, whatever they are built for.
+// loadModule parses all Go files of the module, for every operating system.
 func loadModule(t *testing.T) []pkg {
 	t.Helper()
 	byPath := make(map[string]*pkg)
@@ -109,12 +109,12 @@ func loadModule(t *testing.T) []pkg {
 		packages[i] = *byPath[dir]
 	}
 	if !slices.Contains(order, ".") || !slices.Contains(order, "store") {
-		t.Fatalf("looked in the wrong place: found only %v", order)
+		t.Fatalf("wrong directory: found only %v", order)
 	}
 	return packages
 }
 
-// skipDir skips the directories that the go command skips, and npm's.
+// skipDir skips the directories that the go command skips, and node_modules.
 func skipDir(name string) error {
 	if name == "." {
 		return nil
@@ -138,7 +138,7 @@ func parseFile(name string, source []byte) (file, error) {
 	return file{path: name, test: strings.HasSuffix(name, "_test.go"), lines: lines, tree: tree, set: set}, nil
 }
 
-// parsePackage makes a package of one file that exists only here.
+// parsePackage returns a package with one file, parsed from text.
 func parsePackage(t *testing.T, name, source string) pkg {
 	t.Helper()
 	f, err := parseFile(name, []byte(source))
@@ -148,7 +148,7 @@ func parsePackage(t *testing.T, name, source string) pkg {
 	return pkg{path: path.Dir(name), files: []file{f}}
 }
 
-// match reports whether a pattern of the tables stands for a package.
+// match reports whether a pattern of the tables matches a package.
 func match(pattern, pkg string) bool {
 	if pattern == "..." {
 		return true
@@ -171,12 +171,12 @@ func judge(packages []pkg) []string {
 	return slices.Concat(judgeImports(packages), judgeGuests(packages), judgeDeeds(packages, deeds))
 }
 
-// judgeImports checks imports of our packages against the tables.
+// judgeImports checks imports within the module against the tables.
 func judgeImports(packages []pkg) []string {
 	var complaints []string
 	for _, p := range packages {
 		if !slices.ContainsFunc(p.files, func(f file) bool { return !f.test }) {
-			continue // nothing but tests, and these are free
+			continue // only tests, which may import anything
 		}
 		i := slices.IndexFunc(rooms, func(r room) bool { return match(r.pkg, p.path) })
 		if i < 0 {
@@ -217,7 +217,7 @@ func refused(r room, from, to string) string {
 	return r.reason
 }
 
-// judgeGuests holds imports of foreign modules against their tables.
+// judgeGuests checks imports of third-party modules against their tables.
 func judgeGuests(packages []pkg) []string {
 	var complaints []string
 	for _, p := range packages {
@@ -264,7 +264,7 @@ func judgeDeeds(packages []pkg, table []deed) []string {
 	return complaints
 }
 
-// imported is an import and where it stands.
+// imported is an import and its position.
 type imported struct {
 	path, name string
 	test       bool
@@ -286,7 +286,7 @@ func (f file) imports() []imported {
 	for _, spec := range f.tree.Imports {
 		target, err := strconv.Unquote(spec.Path.Value)
 		if err != nil {
-			continue // the compiler has a better word for it
+			continue // the compiler reports this better
 		}
 		name, _, _ := strings.Cut(path.Base(target), ".")
 		if spec.Name != nil {
@@ -312,13 +312,13 @@ func isStandard(target string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// fact is something a file does.
+// fact is an operation that a file performs.
 type fact struct {
 	what string
 	at   token.Position
 }
 
-// is reports whether the fact is the deed, which may end in a *.
+// is reports whether the fact matches the deed, which may end in a *.
 func (f fact) is(what string) bool {
 	if begin, ok := strings.CutSuffix(what, "*"); ok {
 		return strings.HasPrefix(f.what, begin)

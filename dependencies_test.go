@@ -11,10 +11,10 @@ import (
 )
 
 // dependency is a line of docs/dependencies.md, or the data of a go.mod and a license.
-type dependency struct{ version, licence string }
+type dependency struct{ version, license string }
 
-// TestDependencies holds docs/dependencies.md against the go.mod files, and the
-// licences it names against those of the modules.
+// TestDependencies compares docs/dependencies.md with the go.mod files, and the licenses it
+// lists with those of the modules.
 func TestDependencies(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("docs", "dependencies.md"))
 	if err != nil {
@@ -30,26 +30,25 @@ func TestDependencies(t *testing.T) {
 			needed[path] = true
 			d, ok := said[path]
 			if !ok {
-				t.Errorf("%s is needed by the module in %s, and docs/dependencies.md does not say why", path, dir)
+				t.Errorf("%s is required by the module in %s, but docs/dependencies.md does not list it", path, dir)
 				continue
 			}
 			if dir != "tools" && d.version != version {
-				t.Errorf("docs/dependencies.md says %s %s, but it is %s: review the changes and the license", path, d.version, version)
+				t.Errorf("docs/dependencies.md lists %s %s, but it is %s: review the changes and the license", path, d.version, version)
 			}
-			if licence := licenceOf(t, dir, path, version); licence != d.licence {
-				t.Errorf("docs/dependencies.md says that %s has the licence %s, but it is %s", path, d.licence, licence)
+			if license := licenseOf(t, dir, path, version); license != d.license {
+				t.Errorf("docs/dependencies.md gives the license of %s as %s, but it is %s", path, d.license, license)
 			}
 		}
 	}
 	for path := range said {
 		if !needed[path] {
-			t.Errorf("docs/dependencies.md names %s, which nothing needs", path)
+			t.Errorf("docs/dependencies.md lists %s, which no module requires", path)
 		}
 	}
 }
 
-// requiredIn are the modules that a go.mod needs itself: by a require that is not
-// indirect, or for a tool.
+// requiredIn returns the modules that a go.mod requires directly or for a tool.
 func requiredIn(t *testing.T, dir string) map[string]string {
 	t.Helper()
 	data, err := os.ReadFile(filepath.Join(dir, "go.mod"))
@@ -64,28 +63,28 @@ func requiredIn(t *testing.T, dir string) map[string]string {
 		}
 	}
 	if len(all) == 0 {
-		t.Fatalf("%s/go.mod needs nothing", dir)
+		t.Fatalf("%s/go.mod requires nothing", dir)
 	}
 	return all
 }
 
-// licenceOf identifies the license of a module by its text. The module is downloaded if
+// licenseOf identifies the license of a module by its text. The module is downloaded if
 // necessary: dependencies of tools and SDKs may not be in the cache.
-func licenceOf(t *testing.T, dir, path, version string) string {
+func licenseOf(t *testing.T, dir, path, version string) string {
 	t.Helper()
 	cmd := exec.Command("go", "mod", "download", "-json", path+"@"+version)
 	cmd.Dir = dir
 	out, err := cmd.Output()
 	if err != nil {
-		t.Fatalf("fetch the module %s: %v: %s", path, err, out)
+		t.Fatalf("download the module %s: %v: %s", path, err, out)
 	}
 	var module struct{ Dir string }
 	if err := json.Unmarshal(out, &module); err != nil || module.Dir == "" {
-		t.Fatalf("the module %s is nowhere: %s, %v", path, out, err)
+		t.Fatalf("the module %s was not found: %s, %v", path, out, err)
 	}
 	files, err := filepath.Glob(filepath.Join(module.Dir, "LICEN[SC]E*"))
 	if err != nil || len(files) == 0 {
-		t.Fatalf("%s has no licence: %v", path, err)
+		t.Fatalf("%s has no license: %v", path, err)
 	}
 	data, err := os.ReadFile(files[0])
 	if err != nil {

@@ -31,7 +31,7 @@ func TestDesignNamesEveryPackage(t *testing.T) {
 		}
 		packages = append(packages, p.path)
 		if !slices.Contains(names, p.path) && !slices.Contains(names, path.Base(p.path)) {
-			t.Errorf("docs/design.md does not say what %s is", p.path)
+			t.Errorf("docs/design.md does not describe %s", p.path)
 		}
 	}
 	for row := range strings.Lines(table) {
@@ -41,7 +41,7 @@ func TestDesignNamesEveryPackage(t *testing.T) {
 		}
 		for _, m := range quoted.FindAllStringSubmatch(cells[1], -1) {
 			if !slices.ContainsFunc(packages, func(p string) bool { return p == m[1] || path.Base(p) == m[1] }) {
-				t.Errorf("docs/design.md tells of %s, which is not there", m[1])
+				t.Errorf("docs/design.md describes %s, which does not exist", m[1])
 			}
 		}
 	}

@@ -11,7 +11,7 @@ import (
 
 func TestNewEntry(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		time.Sleep(1500 * time.Microsecond) // the bubble's clock: half a millisecond too much
+		time.Sleep(1500 * time.Microsecond) // half a millisecond past the bubble's clock
 		want := time.Date(2000, 1, 1, 0, 0, 0, int(time.Millisecond), time.UTC)
 		body := &Title{Name: "trip"}
 		e := NewEntry(body)
@@ -28,10 +28,10 @@ func TestEntriesOfText(t *testing.T) {
 	user := UserText("hello").Body.(*Message)
 	for name, e := range map[string]Entry{"UserText": UserText("hello"), "AssistantText": AssistantText("hi"), "Hide": Hide("x")} {
 		if e.ID != "" || !e.Time.IsZero() {
-			t.Errorf("%s made %+v, whose id and time are for the store to give", name, e)
+			t.Errorf("%s made %+v, but the store sets the ID and time", name, e)
 		}
 		if m, ok := e.Body.(*Message); ok && !m.Time.IsZero() {
-			t.Errorf("%s made a message of %v, whose time is for the store to give", name, m.Time)
+			t.Errorf("%s made a message of %v, but the store sets the time", name, m.Time)
 		}
 	}
 	if user.Role != RoleUser || user.Text() != "hello" || user.StopReason != "" {
@@ -46,8 +46,9 @@ func TestEntriesOfText(t *testing.T) {
 	}
 }
 
-// The kinds are part of the file format and must never change.
-func TestKindsAreSpeltAsInFiles(t *testing.T) {
+// TestKindNamesMatchFiles checks the kinds, which are part of the file format and must never
+// change.
+func TestKindNamesMatchFiles(t *testing.T) {
 	cases := map[Kind]Body{
 		"session":               &Header{},
 		"message":               &Message{},
@@ -77,7 +78,7 @@ func TestFieldsGet(t *testing.T) {
 		t.Errorf("Get(b) = %s, want the first", got)
 	}
 	if got := f.Get("B"); got != nil {
-		t.Errorf("Get(B) = %s, but names are told apart by case", got)
+		t.Errorf("Get(B) = %s, but names are case-sensitive", got)
 	}
 }
 
@@ -147,7 +148,7 @@ func TestGlanceOf(t *testing.T) {
 func TestRecordEntry(t *testing.T) {
 	whole := NewRecord(3, 7, Entry{ID: "a", Body: &Message{}})
 	if e, err := whole.Entry(); err != nil || e.ID != "a" || whole.Line() != nil || whole.At != 3 || whole.Next != 7 {
-		t.Errorf("a whole record gives %+v, %v", e, err)
+		t.Errorf("a complete record gives %+v, %v", e, err)
 	}
 	broken := errors.New("broken")
 	lazy := LazyRecord(3, 7, Glance{ID: "a"}, []byte("line"), func(line []byte) (Entry, error) {
@@ -166,17 +167,17 @@ func TestRecordEntry(t *testing.T) {
 	}
 	var named *Gap
 	if !errors.As(err, &named) || named.Kind != GapNUL {
-		t.Errorf("the gap cannot be told from %v", err)
+		t.Errorf("the gap is not distinguishable: %v", err)
 	}
 }
 
-func TestGapSaysWhatIsWrong(t *testing.T) {
+func TestGapErrorMessage(t *testing.T) {
 	gap := Gap{Kind: GapDangling, At: 42, Entry: "e7", Detail: "its parent is gone"}
 	if got, want := gap.Error(), "dangling-parent at 42 (entry e7): its parent is gone"; got != want {
 		t.Errorf("Error() = %q, want %q", got, want)
 	}
 	gap.Entry = ""
 	if got := gap.Error(); strings.Contains(got, "entry") {
-		t.Errorf("Error() = %q speaks of an entry", got)
+		t.Errorf("Error() = %q mentions an entry", got)
 	}
 }

@@ -6,7 +6,7 @@ import (
 	"firn.dev"
 )
 
-// A session is a list of entries; what hangs under what makes the tree.
+// A session is a list of entries. Their parents form a tree.
 func Example() {
 	entries := []firn.Entry{
 		firn.UserText("What is firn?"),
@@ -27,8 +27,8 @@ func Example() {
 	// title: snow
 }
 
-// An entry without a parent follows the head when a store appends it; one that
-// names a parent begins a branch there.
+// An entry without a parent follows the head when a store appends it. An entry with a parent
+// starts a branch there.
 func ExampleEntry() {
 	question := firn.NewEntry(firn.UserText("Tea or coffee?").Body)
 	answer := firn.NewEntry(firn.AssistantText("Tea.").Body)
@@ -42,7 +42,7 @@ func ExampleEntry() {
 	// true
 }
 
-// A message has parts: an answer may think, speak and ask for tools.
+// A message has parts: an answer may contain thinking, text and tool calls.
 func ExampleMessage() {
 	answer := &firn.Message{
 		Role: firn.RoleAssistant,

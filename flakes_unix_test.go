@@ -15,8 +15,8 @@ import (
 	"time"
 )
 
-// flaky is a test command whose second run fails in one test of one package, and whose
-// third is out of time in another one.
+// flaky is a test command whose second run fails in one test of one package and whose third
+// run times out in another.
 const flaky = `
 n=$(cat "$1" 2>/dev/null || echo 0); n=$((n + 1)); echo $n >"$1"
 printf 'ok  \tfirn/quiet\t%s.5s\n' $n
@@ -76,8 +76,8 @@ func TestFlakesPasses(t *testing.T) {
 	}
 }
 
-// TestFlakesLeavesNothingRunning interrupts it in a run whose test has started a
-// process in a session of its own, beside busy processes.
+// TestFlakesLeavesNothingRunning interrupts a run whose test has started a process in its own
+// session, next to busy processes.
 func TestFlakesLeavesNothingRunning(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	if err := syscall.Mkfifo(started, 0o600); err != nil {
@@ -111,8 +111,7 @@ func TestFlakesLeavesNothingRunning(t *testing.T) {
 	}
 }
 
-// awaitDeath waits until a process that was killed is gone. One that waits to be reaped
-// is gone as well.
+// awaitDeath waits until a killed process has exited. A zombie counts as exited.
 func awaitDeath(t *testing.T, pid string) {
 	t.Helper()
 	n, err := strconv.Atoi(pid)
@@ -126,7 +125,7 @@ func awaitDeath(t *testing.T, pid string) {
 		}
 		if time.Now().After(late) {
 			syscall.Kill(n, syscall.SIGKILL)
-			t.Fatalf("process %s still runs", pid)
+			t.Fatalf("process %s is still running", pid)
 		}
 	}
 }

@@ -10,8 +10,7 @@ import (
 	"time"
 )
 
-// In a bubble the clock stands still at a known time, so the first 48 bits of
-// an id are known too.
+// In a bubble the clock is stopped at a known time, so the first 48 bits of an ID are known.
 func TestNewIDIsVersion7(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for range 1000 {
@@ -20,16 +19,16 @@ func TestNewIDIsVersion7(t *testing.T) {
 				t.Fatalf("%q is not 8-4-4-4-12", id)
 			}
 			if digits := strings.ReplaceAll(id, "-", ""); len(digits) != 32 || strings.Trim(digits, "0123456789abcdef") != "" {
-				t.Fatalf("%q is not 32 lower-case hex digits", id)
+				t.Fatalf("%q is not 32 lowercase hex digits", id)
 			}
 			if got, want := id[:8]+id[9:13], "00dc6acfac00"; got != want { // 2000-01-01T00:00:00Z in milliseconds
 				t.Fatalf("%q begins with %s, want the time %s", id, got, want)
 			}
 			if id[14] != '7' || !strings.ContainsRune("89ab", rune(id[19])) {
-				t.Fatalf("%q lacks version 7 or the variant", id)
+				t.Fatalf("%q does not have version 7 and the RFC variant", id)
 			}
 			if err := ID(id).Check(); err != nil {
-				t.Fatalf("a new id is refused: %v", err)
+				t.Fatalf("a new ID is rejected: %v", err)
 			}
 		}
 	})
@@ -39,10 +38,10 @@ func TestNewIDSortsByTime(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		earlier := NewID()
 		for range 1000 {
-			time.Sleep(time.Millisecond) // the bubble's clock, not ours
+			time.Sleep(time.Millisecond) // the bubble's clock
 			later := NewID()
 			if later <= earlier {
-				t.Fatalf("%s was made after %s and sorts before it", later, earlier)
+				t.Fatalf("%s was created after %s but sorts before it", later, earlier)
 			}
 			earlier = later
 		}
@@ -97,7 +96,7 @@ func TestIDCheck(t *testing.T) {
 	for _, c := range cases {
 		err := c.id.Check()
 		if c.ok && err != nil {
-			t.Errorf("Check(%q) refuses it: %v", c.id, err)
+			t.Errorf("Check(%q) fails: %v", c.id, err)
 		}
 		if !c.ok && !errors.Is(err, ErrInvalid) {
 			t.Errorf("Check(%q) = %v, want an ErrInvalid", c.id, err)
@@ -110,7 +109,7 @@ func TestEntryIDsRise(t *testing.T) {
 	for range 100_000 {
 		next := NewEntryID()
 		if next <= last {
-			t.Fatalf("%s was made after %s and is not greater", next, last)
+			t.Fatalf("%s was created after %s but is not greater", next, last)
 		}
 		last = next
 	}
@@ -131,33 +130,33 @@ func TestEntryIDsAreUniqueAcrossGoroutines(t *testing.T) {
 	seen := make(map[EntryID]bool, writers*each)
 	for _, mine := range ids {
 		if !slices.IsSorted(mine) {
-			t.Error("ids made by one goroutine do not rise")
+			t.Error("the IDs of one goroutine do not increase")
 		}
 		for _, id := range mine {
 			seen[id] = true
 		}
 	}
 	if len(seen) != writers*each {
-		t.Errorf("%d goroutines made %d ids each, but only %d differ", writers, each, len(seen))
+		t.Errorf("%d goroutines created %d IDs each, but only %d are unique", writers, each, len(seen))
 	}
 }
 
-// The bubble's clock stands in the year 2000, far behind every id this process
-// has made before: as if the clock had been set back.
+// The bubble's clock is in the year 2000, before all IDs that this process has created, as if
+// the clock had been set back.
 func TestEntryIDsRiseWhenTheClockStepsBack(t *testing.T) {
 	last := NewEntryID()
 	synctest.Test(t, func(t *testing.T) {
 		for range 1000 {
 			next := NewEntryID()
 			if next <= last {
-				t.Fatalf("with the clock set back, %s follows %s", next, last)
+				t.Fatalf("after the clock was set back, %s follows %s", next, last)
 			}
 			last = next
 		}
 	})
 }
 
-// entryIDAt is an id as a process would make it whose clock is off by ahead.
+// entryIDAt returns an ID as created by a process whose clock is off by ahead.
 func entryIDAt(ahead time.Duration) EntryID {
 	return formatEntryID(uint64(time.Now().Add(ahead).UnixMilli()) << 20)
 }
@@ -167,28 +166,29 @@ func TestNewEntryIDAfter(t *testing.T) {
 		last := entryIDAt(ahead)
 		first := NewEntryIDAfter(last)
 		if first <= last {
-			t.Errorf("after %s (%v ahead of us) came %s", last, ahead, first)
+			t.Errorf("after %s (%v ahead) the next ID is %s", last, ahead, first)
 		}
 		if second := NewEntryIDAfter(first); second <= first {
-			t.Errorf("after %s came %s", first, second)
+			t.Errorf("after %s the next ID is %s", first, second)
 		}
 	}
 }
 
-// Who follows an id of a time to come does not count on from it: whoever made that
-// has counted on itself.
+// TestNewEntryIDAfterLeaps checks that an ID from a clock that is ahead is skipped by a random
+// step, because the process that created it continues counting from it.
 func TestNewEntryIDAfterLeaps(t *testing.T) {
 	for range 100 {
 		last := formatEntryID(max(uint64(time.Now().Add(2*time.Hour).UnixMilli())<<20, lastEntryID()) + 1)
 		n, _ := parseEntryID(last)
 		got, ok := parseEntryID(NewEntryIDAfter(last))
 		if !ok || got < n+1<<20 || got > n+1<<25 {
-			t.Errorf("after %d came %d", n, got)
+			t.Errorf("after %d the next ID is %d", n, got)
 		}
 	}
 }
 
-// An id out of a broken clock must not drag all later ones along.
+// TestNewEntryIDAfterDoesNotFollowTheFarFuture checks that an ID from a broken clock does not
+// advance all later ones.
 func TestNewEntryIDAfterDoesNotFollowTheFarFuture(t *testing.T) {
 	for _, last := range []EntryID{entryIDAt(25 * time.Hour), entryIDAt(100 * 365 * 24 * time.Hour), "fzzzzzzzzzzzz"} {
 		before := NewEntryID()
@@ -230,7 +230,7 @@ func TestEntryIDsSortAsNumbersDo(t *testing.T) {
 	for n := uint64(1); n != 0; n <<= 1 {
 		for _, m := range []uint64{n - 1, n} {
 			if id := formatEntryID(m); id < last {
-				t.Fatalf("the id %s of %d sorts before %s", id, m, last)
+				t.Fatalf("the ID %s of %d sorts before %s", id, m, last)
 			} else {
 				last = id
 			}
@@ -241,14 +241,14 @@ func TestEntryIDsSortAsNumbersDo(t *testing.T) {
 func TestEntryIDMade(t *testing.T) {
 	before := time.Now().Truncate(time.Millisecond)
 	made, ok := NewEntryID().Time()
-	// Ids of one process rise, so one may be ahead of the clock, by as much as
-	// one that was read before.
+	// IDs of one process increase, so one may be ahead of the clock by as much as an ID that
+	// was read before.
 	if !ok || made.Before(before) || made.After(time.Now().Add(25*time.Hour)) {
-		t.Errorf("made at %v, %t", made, ok)
+		t.Errorf("created at %v, %t", made, ok)
 	}
 	for _, id := range []EntryID{"", "user-1", "a0e20a66", "zzzzzzzzzzzzz"} {
 		if _, ok := id.Time(); ok {
-			t.Errorf("%q is taken for one of ours", id)
+			t.Errorf("%q is accepted as a native ID", id)
 		}
 	}
 }

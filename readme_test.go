@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestLibraryShowsTheExamples keeps the code in docs/library.md equal to code that is
-// compiled and tested.
+// TestLibraryShowsTheExamples checks that the code in docs/library.md equals compiled and
+// tested code.
 func TestLibraryShowsTheExamples(t *testing.T) {
 	rest := readFile(t, "docs/library.md")
 	for _, example := range []string{"examples/agent/main.go", "examples/quickstart/main.go"} {
@@ -24,18 +24,18 @@ func TestLibraryShowsTheExamples(t *testing.T) {
 		_, code, found := strings.Cut(readFile(t, example), "\t// README: begin\n")
 		tested, _, closed := strings.Cut(code, "\t// README: end\n")
 		if !found || !closed {
-			t.Fatalf("%s does not mark what the README shows", example)
+			t.Fatalf("%s does not mark the part that the README shows", example)
 		}
 		if want := strings.ReplaceAll("\n"+tested, "\n\t", "\n")[1:]; shown != want {
-			t.Errorf("docs/library.md shows\n%s\nbut %s is\n%s", shown, example, want)
+			t.Errorf("docs/library.md shows\n%s\nbut %s contains\n%s", shown, example, want)
 		}
 	}
 }
 
-// claim is a test that the README names as the proof of something.
+// claim matches a test that the README cites as evidence.
 var claim = regexp.MustCompile("`((?:Test|Fuzz|Benchmark)[A-Z][A-Za-z]*)`")
 
-// TestReadmeNamesTests keeps the README from claiming what no test shows.
+// TestReadmeNamesTests checks that every test cited in the README exists.
 func TestReadmeNamesTests(t *testing.T) {
 	named := claim.FindAllStringSubmatch(readFile(t, "README.md"), -1)
 	if len(named) == 0 {
@@ -57,27 +57,27 @@ func TestReadmeNamesTests(t *testing.T) {
 	}
 	for _, m := range named {
 		if !there[m[1]] {
-			t.Errorf("the README names %s, which is nowhere", m[1])
+			t.Errorf("the README names %s, which does not exist", m[1])
 		}
 	}
 }
 
-// link is a link in Markdown to something in this repository.
+// link matches a Markdown link within this repository.
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-// TestLinksLeadSomewhere follows the links between our own documents.
+// TestLinksLeadSomewhere checks the links between the documents of the repository.
 func TestLinksLeadSomewhere(t *testing.T) {
 	followed := 0
 	for _, name := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(readFile(t, name), -1) {
 			followed++
 			if _, err := os.Stat(path.Join(path.Dir(name), m[1])); err != nil {
-				t.Errorf("%s links to %s, which is not there", name, m[1])
+				t.Errorf("%s links to %s, which does not exist", name, m[1])
 			}
 		}
 	}
 	if followed == 0 {
-		t.Error("found no links at all")
+		t.Error("no links found")
 	}
 }
 
@@ -99,7 +99,7 @@ func TestPackedLinksLeadSomewhere(t *testing.T) {
 		for _, m := range link.FindAllStringSubmatch(readFile(t, name), -1) {
 			followed++
 			if to := path.Join(path.Dir(name), m[1]); !packed(to) {
-				t.Errorf("%s links to %s, which is in no archive of a release", name, to)
+				t.Errorf("%s links to %s, which is in no release archive", name, to)
 			}
 		}
 	}
@@ -108,7 +108,7 @@ func TestPackedLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// documents lists our Markdown files.
+// documents lists the Markdown files of the repository.
 func documents(t *testing.T) []string {
 	t.Helper()
 	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}

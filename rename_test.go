@@ -80,7 +80,8 @@ func TestRenameModule(t *testing.T) {
 	}
 }
 
-// copyCheckout copies the sources of the module, without what tests and npm need.
+// copyCheckout copies the sources of the module, without the files that only tests and npm
+// need.
 func copyCheckout(t *testing.T, to string) {
 	t.Helper()
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {

@@ -8,8 +8,8 @@ import (
 	"testing"
 )
 
-// TestRandomTestsHaveASeed keeps tests from drawing random numbers without a seed that is
-// printed or always the same.
+// TestRandomTestsHaveASeed checks that tests draw random numbers only from a seed that is
+// printed or constant.
 func TestRandomTestsHaveASeed(t *testing.T) {
 	for _, p := range loadModule(t) {
 		for _, f := range p.files {
@@ -23,10 +23,10 @@ func TestRandomTestsHaveASeed(t *testing.T) {
 	}
 }
 
-// seeded are the functions and types of math/rand/v2 that draw nothing by themselves.
+// seeded are the functions and types of math/rand/v2 that draw no random numbers themselves.
 var seeded = []string{"New", "NewPCG", "NewChaCha8", "NewZipf", "Rand", "PCG", "ChaCha8", "Zipf", "Source"}
 
-// chances lists what depends on chance in a file.
+// chances lists the uses of unseeded randomness in a file.
 func chances(f file) []string {
 	random := ""
 	for _, im := range f.tree.Imports {
@@ -53,7 +53,7 @@ func chances(f file) []string {
 	return found
 }
 
-// usesClock reports whether an expression has the time in it.
+// usesClock reports whether an expression contains the current time.
 func usesClock(e ast.Expr) bool {
 	clock := false
 	ast.Inspect(e, func(n ast.Node) bool {

@@ -9,15 +9,15 @@ import (
 	"testing"
 )
 
-// The measures of the house. Tests are not measured.
+// The size limits. Tests are exempt.
 const (
 	maxFileLines     = 600
 	maxFunctionLines = 60
 	maxMethods       = 60
 )
 
-// longOnes are files and functions over the measure, each with the reason why
-// it is still one thing. Functions are written file:name.
+// longOnes lists files and functions over the limit, each with the reason why it is not split.
+// Functions are written file:name.
 var longOnes = map[string]string{}
 
 func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
@@ -65,7 +65,7 @@ func TestFilesAndFunctionsAreShort(t *testing.T) {
 	}
 	for name := range longOnes {
 		if !met[name] {
-			t.Errorf("%s is short again: take it off the list", name)
+			t.Errorf("%s is within the limit again: remove it from the list", name)
 		}
 	}
 }

@@ -7,8 +7,8 @@ import (
 	"firn.dev"
 )
 
-// Sections of a system prompt follow its text, replace each other by name and are removed
-// by null. Anything but an object of texts is ignored.
+// TestSystemPrompt checks that the sections of a system prompt follow its text, replace each
+// other by name and are removed by null. Anything but an object of texts is ignored.
 func TestSystemPrompt(t *testing.T) {
 	system := func(text, sections string) *firn.Message {
 		m := &firn.Message{Role: firn.RoleSystem}

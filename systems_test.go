@@ -17,16 +17,16 @@ import (
 	"testing"
 )
 
-// systems are those that a release has a program for.
+// systems are those for which a release has a binary.
 var systems = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
 
-// TestSystems: every source, tests too, means something on every system that firn is
-// released for. It is not compiled: of what we import only the declarations are looked at,
-// so that six systems take less time than to compile for one.
+// TestSystems type-checks every source, including tests, for every system that firn is
+// released for. Nothing is compiled: only the declarations of imports are read, so that six
+// systems take less time than compiling for one.
 func TestSystems(t *testing.T) {
 	t.Parallel()
 	pattern, least, systems := "./...", 100, systems
-	if testing.Short() { // what differs most, where it differs most
+	if testing.Short() { // the most different one, on the most different architecture
 		pattern, least, systems = "./internal/disk/vfs", 1, []string{"windows/amd64"}
 	}
 	slots := make(chan struct{}, min(2, runtime.GOMAXPROCS(0))) // one takes about 1 GB
@@ -40,7 +40,7 @@ func TestSystems(t *testing.T) {
 				t.Fatal(err)
 			}
 			if ours < least {
-				t.Errorf("only %d packages were looked at", ours)
+				t.Errorf("only %d packages were examined", ours)
 			}
 			for _, fault := range faults {
 				t.Error(fault)
@@ -84,16 +84,16 @@ func TestSystemsFindsFaults(t *testing.T) {
 		said := fmt.Sprint(faults)
 		for _, w := range want {
 			if !strings.Contains(said, w) {
-				t.Errorf("on %s nothing says %q: %s", system, w, said)
+				t.Errorf("on %s nothing reports %q: %s", system, w, said)
 			}
 		}
 		if system == "linux/arm64" && strings.Contains(said, "undefined: here") {
-			t.Errorf("on %s a fault of another system is told: %s", system, said)
+			t.Errorf("on %s a fault of another system is reported: %s", system, said)
 		}
 	}
 }
 
-// reading is the sources as one system sees them.
+// reading holds the sources as one system sees them.
 type reading struct {
 	system string
 	dir    string
@@ -120,8 +120,8 @@ type listed struct {
 
 func (l *listed) ours() bool { return l.Module != nil && l.Module.Main }
 
-// all looks at the packages that a pattern names and at all they import, which
-// go list names first. It returns how many of them are ours.
+// all checks the packages that match a pattern and all their imports, which go list lists
+// first. It returns the number of them in this module.
 func (r *reading) all(pattern string) (ours int, faults []error, err error) {
 	goos, goarch, _ := strings.Cut(r.system, "/")
 	cmd := exec.Command("go", "list", "-e", "-deps", "-test", "-json=ImportPath,Dir,Name,GoFiles,ImportMap,Module,Error", pattern)
@@ -138,7 +138,7 @@ func (r *reading) all(pattern string) (ours int, faults []error, err error) {
 		if err := d.Decode(&p); errors.Is(err, io.EOF) {
 			return ours, r.faults, nil
 		} else if err != nil {
-			return 0, nil, fmt.Errorf("read what go list says: %w", err)
+			return 0, nil, fmt.Errorf("read the output of go list: %w", err)
 		}
 		if p.ImportPath == "unsafe" || strings.HasSuffix(p.ImportPath, ".test") {
 			continue // the second is a main that go test writes
@@ -150,7 +150,7 @@ func (r *reading) all(pattern string) (ours int, faults []error, err error) {
 	}
 }
 
-// check type-checks a package, and records errors if it is ours.
+// check type-checks a package, and records errors if it is in this module.
 func (r *reading) check(p *listed) {
 	note := func(err error) {
 		if p.ours() {

@@ -45,7 +45,7 @@ func FuzzCleanText(f *testing.F) {
 			t.Fatalf("CleanText(%q) = %q, which is not clean", s, clean)
 		}
 		if changed != (clean != s) {
-			t.Fatalf("CleanText(%q) = %q says changed = %v", s, clean, changed)
+			t.Fatalf("CleanText(%q) = %q reports changed = %v", s, clean, changed)
 		}
 		if got, want := utf8.RuneCountInString(clean), utf8.RuneCountInString(s); got != want {
 			t.Fatalf("CleanText(%q) has %d runes, want %d", s, got, want)

@@ -112,7 +112,7 @@ func TestTreeFindsTheLatest(t *testing.T) {
 		t.Errorf("Find(a) = %d, want the later one", got)
 	}
 	if got := tree.Find("nobody"); got != -1 {
-		t.Errorf("Find(nobody) = %d", got)
+		t.Errorf("Find of an unknown ID = %d", got)
 	}
 }
 
@@ -154,7 +154,8 @@ func TestTreeHidden(t *testing.T) {
 	}
 }
 
-// A long chain of tombstones, each hiding the one before: every second counts.
+// TestTreeHiddenByLongChains uses a long chain of tombstones, each hiding the one before:
+// every second one is in effect.
 func TestTreeHiddenByLongChains(t *testing.T) {
 	for length := 1; length <= 200; length++ {
 		lines := []string{"e0"}
@@ -185,7 +186,8 @@ func TestTreeDeepPath(t *testing.T) {
 	}
 }
 
-// Losing one record of a thousand must cost that record and nothing else.
+// TestTreeWithAnyOneRecordDropped checks that losing one of a thousand records loses only that
+// record.
 func TestTreeWithAnyOneRecordDropped(t *testing.T) {
 	const length = 1000
 	for drop := range length {
@@ -288,7 +290,7 @@ func checkShape(t *rapid.T, tree *Tree, glances []Glance) {
 		}
 	}
 	if seen != len(glances) {
-		t.Fatalf("%d of %d entries are somebody's children", seen, len(glances))
+		t.Fatalf("%d of %d entries are children", seen, len(glances))
 	}
 }
 

@@ -21,7 +21,7 @@ import (
 	"firn.dev/window/windowtest"
 )
 
-// quick retries at once.
+// quick retries immediately.
 var quick = provider.Backoff{Base: time.Nanosecond, Max: time.Hour}
 
 // workbench is an agent with a scripted model, and its session.
@@ -32,7 +32,7 @@ type workbench struct {
 	id    firn.ID
 }
 
-// play makes an agent whose model plays a script.
+// play returns an agent whose model plays a script.
 func play(t *testing.T, steps ...scripted.Step) *workbench {
 	t.Helper()
 	return playOn(t, scripted.New(scripted.Info(), steps...))
@@ -51,7 +51,7 @@ func playOn(t *testing.T, model *scripted.Model) *workbench {
 	return b
 }
 
-// run runs a turn and returns what happened.
+// run runs a turn and returns its events and result.
 func (b *workbench) run(ctx context.Context, in agent.Input) (events []agent.Event, err error) {
 	for e, failure := range b.Run(ctx, b.id, in) {
 		if failure != nil {
@@ -144,8 +144,7 @@ func want(t *testing.T, got string, lines ...string) {
 	}
 }
 
-// accepted holds every request that the model got against what its provider
-// accepts.
+// accepted checks every request that the model received against its provider's rules.
 func (b *workbench) accepted() {
 	b.t.Helper()
 	for i, req := range b.model.Requests() {
@@ -174,15 +173,14 @@ func TestATurn(t *testing.T) {
 	b := play(t, scripted.Think("hm", "Hello, Ada."))
 	out := b.runText("I am Ada.")
 	if out.Text != "Hello, Ada." || out.Silent || out.Rounds != 1 || out.Stop != firn.StopEnd {
-		t.Errorf("it came to %+v", out)
+		t.Errorf("the result is %+v", out)
 	}
 	want(t, b.log(), "user: I am Ada.", "assistant: (hm) Hello, Ada.")
 	b.accepted()
 }
 
-// TestOrder sees that the user's message is durable before the model is asked,
-// the call before the tool runs, and the result before the model is asked
-// again.
+// TestOrder checks that the user's message is durable before the model is called, the call
+// before the tool runs, and the result before the model is called again.
 func TestOrder(t *testing.T) {
 	var b *workbench
 	var seen []string
@@ -203,8 +201,8 @@ func TestOrder(t *testing.T) {
 	want(t, strings.Join(seen, "\n"), "asked after user: go", "ran after assistant: look{}", "asked after toolResult: =seen")
 }
 
-// TestParallelCalls lets the calls end in the opposite order: the results are
-// in the order of the calls all the same.
+// TestParallelCalls checks that results are in the order of the calls even if the calls finish
+// in the opposite order.
 func TestParallelCalls(t *testing.T) {
 	second := make(chan struct{})
 	b := play(t,
@@ -247,8 +245,8 @@ func TestBrokenTool(t *testing.T) {
 	want(t, b.log(), "user: go", "assistant: break{}", "toolResult: !the tool panicked: no", "assistant: oh")
 }
 
-// TestFailures plays models that fail in every way. Each time there is a typed
-// answer, and the session goes on.
+// TestFailures plays models that fail in every way. Each failure has a typed error, and the
+// session can be continued.
 func TestFailures(t *testing.T) {
 	temporary := &provider.Error{Kind: provider.Temporary, Provider: "scripted", Status: 529}
 	auth := &provider.Error{Kind: provider.Auth, Provider: "scripted", Status: 401}
@@ -257,11 +255,11 @@ func TestFailures(t *testing.T) {
 	for name, c := range map[string]struct {
 		steps []scripted.Step
 		kind  provider.Kind // of the error; empty if there is none
-		log   []string      // between "go" and what follows
+		log   []string      // between "go" and the next message
 	}{
 		"overloaded once":         {[]scripted.Step{scripted.Fail(temporary), hello}, "", []string{"assistant: " + hello.Parts[0].(firn.Text).Text}},
 		"overloaded for ever":     {slices.Repeat([]scripted.Step{scripted.Fail(temporary)}, 4), provider.Temporary, []string{"assistant:  [error]"}},
-		"not let in":              {[]scripted.Step{scripted.Fail(auth)}, provider.Auth, []string{"assistant:  [error]"}},
+		"key rejected":            {[]scripted.Step{scripted.Fail(auth)}, provider.Auth, []string{"assistant:  [error]"}},
 		"refused":                 {[]scripted.Step{scripted.Fail(bad)}, provider.BadRequest, []string{"assistant:  [error]"}},
 		"cut off, then whole":     {[]scripted.Step{scripted.Cut(1, hello), hello}, "", []string{"assistant: Hello, who are y [error]", "assistant: " + hello.Parts[0].(firn.Text).Text}},
 		"cut off for ever":        {slices.Repeat([]scripted.Step{scripted.Cut(1, hello)}, 4), provider.Temporary, slices.Repeat([]string{"assistant: Hello, who are y [error]"}, 4)},
@@ -374,12 +372,11 @@ func checkClosed(t *testing.T, b *workbench) {
 		}
 	}
 	if last.Role != firn.RoleAssistant {
-		t.Errorf("it does not say how it ended:\n%s", b.log())
+		t.Errorf("it does not report how it ended:\n%s", b.log())
 	}
 }
 
-// TestLoopGuard sees that a tool that fails again and again, whatever it is
-// called with, stops the turn.
+// TestLoopGuard checks that a tool that fails repeatedly, with any arguments, stops the turn.
 func TestLoopGuard(t *testing.T) {
 	var steps []scripted.Step
 	for i := range 30 {
@@ -439,8 +436,8 @@ func TestSomebodyElseSpeaks(t *testing.T) {
 	want(t, b.log(), "user: go", "user: and more", "assistant: Fine.", "assistant: Even better.")
 }
 
-// TestAnsweredMeanwhile checks that a turn does not ask about a message that another turn
-// has answered meanwhile.
+// TestAnsweredMeanwhile checks that a turn does not call the model for a message that another
+// turn has answered.
 func TestAnsweredMeanwhile(t *testing.T) {
 	b := play(t, scripted.Reply("Never asked."))
 	b.Hooks.BeforeRun = func(ctx context.Context, _ agent.Run) ([]window.Injection, error) {
@@ -451,7 +448,7 @@ func TestAnsweredMeanwhile(t *testing.T) {
 		t.Fatalf("the error is %v", err)
 	}
 	if n := len(b.model.Requests()); n != 0 {
-		t.Errorf("it was asked %d times", n)
+		t.Errorf("the model was called %d times", n)
 	}
 }
 
@@ -502,7 +499,7 @@ func TestRepeatedInput(t *testing.T) {
 	}
 	want(t, b.log(), "user: go", "assistant:  [error]", "assistant: Hello.")
 	if _, err := b.run(t.Context(), in); !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("answering it once more gave %v", err)
+		t.Errorf("answering it again gave %v", err)
 	}
 }
 
@@ -516,7 +513,7 @@ func TestGoingOn(t *testing.T) {
 	}
 	want(t, b.log(), "user: go", "assistant:  [error]", "assistant: Hello.")
 	if _, err := b.run(t.Context(), agent.Input{}); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("going on with nothing gave %v", err)
+		t.Errorf("a turn without a message gave %v", err)
 	}
 }
 

@@ -89,7 +89,7 @@ func TestApproved(t *testing.T) {
 	stored := false
 	b.Approver = &gatekeeper{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
 		if got := b.customs(); got != "asked 1" || ran.Load() != 0 {
-			t.Errorf("when it is asked the log has %q, and it ran %d times", got, ran.Load())
+			t.Errorf("when approval is requested the log has %q, and it ran %d times", got, ran.Load())
 		}
 		return agent.Answer{Call: q.Call, Digest: q.Digest, Allow: true, Stored: func(err error) {
 			stored = err == nil && b.customs() == "asked 1\nanswered 1 yes"
@@ -147,7 +147,7 @@ func TestAnswerForAnotherCall(t *testing.T) {
 }
 
 // TestAskedAgain ends a turn while it waits for an approval. The next turn asks the same
-// question again, without asking the model, and runs the call once.
+// question again, without calling the model, and runs the call once.
 func TestAskedAgain(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32

@@ -13,8 +13,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// BenchmarkTurn runs turns with a model that answers at once, on a live part of
-// about 20,000 tokens, without waiting for the disk.
+// BenchmarkTurn runs turns with a model that answers immediately, on a live part of about
+// 20,000 tokens, without syncing to disk.
 func BenchmarkTurn(b *testing.B) {
 	st, err := filestore.Open(b.TempDir(), filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {

@@ -63,7 +63,7 @@ func TestSessionToolsWithinBounds(t *testing.T) {
 			"nothing": {}, "its key": route.BoundTo(nil, []string{"agent:main:own"}), "another agent": route.BoundTo([]string{"work"}, nil), "owner": route.Everything(),
 		} {
 			b := play(t, calls(name)...)
-			if name == "owner" { // the sessions it asks answer
+			if name == "owner" { // the sessions that it messages reply
 				b = play(t, scripted.Call("h", "sessions_history", fmt.Sprintf(`{"session":%q}`, private)), scripted.Call("l", "sessions_list", `{}`), scripted.Reply(name))
 			}
 			b.Store, b.Tools = st, b.SessionTools()
@@ -76,7 +76,7 @@ func TestSessionToolsWithinBounds(t *testing.T) {
 			results := b.results()
 			if name == "owner" {
 				if !strings.Contains(results[0], canary+" said") || !strings.Contains(results[1], string(private)) {
-					t.Errorf("the owner is told %q", results)
+					t.Errorf("the owner receives %q", results)
 				}
 				continue
 			}

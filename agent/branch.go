@@ -13,10 +13,10 @@ import (
 )
 
 // Move continues a session from another entry. Later entries stay in the log on their own
-// branch. If summarise is set, the abandoned branch is summarized for the model, unless it
+// branch. If summarize is set, the abandoned branch is summarized for the model, unless it
 // is empty. [firn.Root] means before the first entry.
-func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarise bool) (firn.Entry, error) {
-	if summarise {
+func (a *Agent) Move(ctx context.Context, id firn.ID, to firn.EntryID, summarize bool) (firn.Entry, error) {
+	if summarize {
 		job := compact.BranchJob{Store: a.Store, Session: id, To: to, Model: a.summarizer(), Settings: a.Compaction, Counter: a.counter()}
 		if job.Model != nil && a.Model != nil {
 			job.Window = min(job.Model.Info().Window, a.Model.Info().Window)

@@ -29,8 +29,8 @@ func ended(events []agent.Event) []agent.CompactionDone {
 	return done
 }
 
-// TestBeforeCompaction lets the hook cancel a compaction, supply its summary,
-// and fail. The turn goes on each time.
+// TestBeforeCompaction has the hook cancel a compaction, supply its summary, and fail. The
+// turn continues each time.
 func TestBeforeCompaction(t *testing.T) {
 	failure := errors.New("the hook failed")
 	for name, c := range map[string]struct {
@@ -49,7 +49,7 @@ func TestBeforeCompaction(t *testing.T) {
 			seed(t, b, 20)
 			b.Hooks.BeforeCompaction = func(_ context.Context, run agent.Run, plan compact.Plan) (compact.Decision, error) {
 				if run.Session != b.id || run.Prompt != "go" || len(plan.Summarize) == 0 {
-					t.Errorf("the hook is told %+v of %d entries", run.Prompt, len(plan.Summarize))
+					t.Errorf("the hook receives %+v with %d entries", run.Prompt, len(plan.Summarize))
 				}
 				return c.decision, c.err
 			}
@@ -156,26 +156,25 @@ func TestMoveWithSummary(t *testing.T) {
 	}
 	asked := len(b.model.Requests())
 	if head, err := b.Move(t.Context(), b.id, b.entries()[len(b.entries())-2].ID, true); err != nil || head.Body.Kind() != firn.KindHead {
-		t.Errorf("moving to where it is gave %v, %v", head.Body, err)
+		t.Errorf("moving to the current head gave %v, %v", head.Body, err)
 	}
 	if n := len(b.model.Requests()) - asked; n != 0 {
-		t.Errorf("the model was asked %d times about nothing", n)
+		t.Errorf("the model was called %d times without need", n)
 	}
 	b.accepted()
 }
 
-// TestMoveNowhere refuses to move a session that is not there, or to an entry
-// that is not.
+// TestMoveNowhere checks that moving a missing session, or moving to a missing entry, fails.
 func TestMoveNowhere(t *testing.T) {
 	b := play(t, scripted.Reply("Fine."))
-	for _, summarise := range []bool{true, false} {
-		if _, err := b.Move(t.Context(), b.id, firn.Root, summarise); !errors.Is(err, firn.ErrNotFound) {
+	for _, summarize := range []bool{true, false} {
+		if _, err := b.Move(t.Context(), b.id, firn.Root, summarize); !errors.Is(err, firn.ErrNotFound) {
 			t.Errorf("the error is %v", err)
 		}
 	}
 	b.runText("one")
-	for _, summarise := range []bool{true, false} {
-		if _, err := b.Move(t.Context(), b.id, "nowhere", summarise); !errors.Is(err, firn.ErrNotFound) {
+	for _, summarize := range []bool{true, false} {
+		if _, err := b.Move(t.Context(), b.id, "nowhere", summarize); !errors.Is(err, firn.ErrNotFound) {
 			t.Errorf("the error is %v", err)
 		}
 	}

@@ -33,7 +33,7 @@ func readCounted(t *testing.T, b *workbench) agent.Counters {
 		whole.Add(e)
 	}
 	if whole != c {
-		t.Errorf("counted are %+v, and anew %+v", c, whole)
+		t.Errorf("the counters are %+v, recomputed %+v", c, whole)
 	}
 	return c
 }
@@ -68,7 +68,7 @@ func TestEverythingCounts(t *testing.T) {
 	total, meanwhile := 0, 0
 	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForTitle, provider.ForFlush, provider.ForSummary} {
 		if asked[purpose] == 0 {
-			t.Errorf("it was never asked for %q", purpose)
+			t.Errorf("the model was never called for %q", purpose)
 		}
 		total += asked[purpose]
 		meanwhile += asked[purpose] - before[purpose]
@@ -78,13 +78,13 @@ func TestEverythingCounts(t *testing.T) {
 	}
 	n, answers := int64(total), total-asked[provider.ForSummary]+1 // those of a compaction count as one
 	wanted := agent.Counters{Input: 100 * n, Output: 10 * n, CacheRead: n, CacheWrite: 2 * n, Cost: 0.25 * float64(n), Answers: answers, Turns: 14, Compactions: 1, Window: 113,
-		Messages: 28, Active: c.Active, Last: c.Last} // how long it took is as it is
+		Messages: 28, Active: c.Active, Last: c.Last} // the duration is not compared
 	if c != wanted {
 		t.Errorf("counted are %+v, want %+v", c, wanted)
 	}
 }
 
-// pricing is a model all of whose answers cost the same.
+// pricing is a model whose answers all have the same cost.
 type pricing struct {
 	provider.Model
 	asked map[provider.Purpose]int
@@ -121,7 +121,7 @@ func TestStoppedFlushCounts(t *testing.T) {
 		t.Errorf("counted are %+v", c)
 	}
 	if n := len(b.model.Requests()); n != 1 {
-		t.Errorf("it was asked %d times", n)
+		t.Errorf("the model was called %d times", n)
 	}
 }
 
@@ -140,7 +140,7 @@ func TestBrokenAnswersDoNotCount(t *testing.T) {
 		t.Errorf("counted are %+v", c)
 	}
 	if !counters(b) {
-		t.Error("the session does not end with what it used")
+		t.Error("the session does not end with its usage")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestOldSessionIsCounted(t *testing.T) {
 	b.runText("one")
 	b.Wait()
 	if !counters(b) {
-		t.Error("the session does not end with what it used")
+		t.Error("the session does not end with its usage")
 	}
 	if c := readCounted(t, b); c.Turns != 1501 || c.Answers != 1501 {
 		t.Errorf("counted are %+v", c)
@@ -227,7 +227,7 @@ func TestCountersGiveWay(t *testing.T) {
 		t.Errorf("counted are %+v", c)
 	}
 	if strings.Count(b.log(), "and more") != 1 || counters(b) {
-		t.Errorf("nobody butted in:\n%s", b.log())
+		t.Errorf("no message was added during the turn:\n%s", b.log())
 	}
 	b.runText("two")
 	if c := readCounted(t, b); c.Turns != 3 || c.Answers != 2 || !counters(b) {

@@ -13,9 +13,9 @@ import (
 	"firn.dev/tool"
 )
 
-// Delegator runs turns of other sessions for the session tools of an agent. A gateway is
-// one; without it the agent runs them itself. Its methods may be called concurrently, with
-// the context of the delegating turn.
+// Delegator runs turns of other sessions for the session tools of an agent. A gateway
+// implements it; without one the agent runs them itself. Its methods may be called
+// concurrently, with the context of the delegating turn.
 type Delegator interface {
 	// Spawn creates a session for a task, as a child of the session whose turn ctx belongs
 	// to, and returns its ID. It does not send a message.
@@ -74,7 +74,7 @@ func (s *sessions) send(ctx context.Context, args sendArgs) (tool.Result, error)
 
 // deadlockError is returned for a session that waits for the calling one.
 func deadlockError(id firn.ID) error {
-	return fmt.Errorf("session %s is waiting for this one, so it cannot be asked now: %w", id, firn.ErrLocked)
+	return fmt.Errorf("session %s is waiting for this one, so it cannot be sent a message now: %w", id, firn.ErrLocked)
 }
 
 // spawnArgs are the arguments of sessions_spawn.
@@ -177,7 +177,7 @@ func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, tim
 		return tool.Result{}, err
 	}
 	if wait == 0 {
-		return tool.TextResult(fmt.Sprintf("accepted: session %s is at it%s", id, pendingText(sent.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("accepted: session %s is working%s", id, pendingText(sent.Detach()))), nil
 	}
 	timer := time.NewTimer(wait)
 	defer timer.Stop()
@@ -189,7 +189,7 @@ func (s *sessions) delegate(ctx context.Context, id firn.ID, message string, tim
 		}
 		return tool.TextResult(fmt.Sprintf("session %s answered:\n%s", id, text)), nil
 	case <-timer.C:
-		return tool.TextResult(fmt.Sprintf("timeout: session %s is still at it%s", id, pendingText(sent.Detach()))), nil
+		return tool.TextResult(fmt.Sprintf("timeout: session %s is still working%s", id, pendingText(sent.Detach()))), nil
 	case <-ctx.Done():
 		sent.Stop(context.Cause(ctx))
 		return tool.Result{}, context.Cause(ctx)

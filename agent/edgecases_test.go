@@ -19,8 +19,7 @@ import (
 	"firn.dev/window"
 )
 
-// The tests of this file are about what models, tools and users should not do,
-// and do.
+// The tests in this file cover invalid behavior of models, tools and users.
 
 // TestOddCalls uses invalid calls and results that cannot be stored. The model is sent an
 // error, and the session continues.
@@ -74,8 +73,8 @@ func giving(name string, r tool.Result, err error) tool.Tool {
 	return tool.Func(name, "", nil, func(context.Context, json.RawMessage) (tool.Result, error) { return r, err })
 }
 
-// TestThousandCalls lets a model call a thousand tools at once: all run, and
-// the results are in order.
+// TestThousandCalls checks that all of a thousand parallel calls run and that the results are
+// in order.
 func TestThousandCalls(t *testing.T) {
 	var steps []scripted.Step
 	for i := range 1000 {
@@ -95,8 +94,8 @@ func TestThousandCalls(t *testing.T) {
 	b.accepted()
 }
 
-// TestFailingTogether lets ten calls of one answer fail: the model had not seen
-// that any of them does, so it is no loop.
+// TestFailingTogether checks that ten failing calls of one answer are not treated as a loop,
+// because the model has not seen any of the failures yet.
 func TestFailingTogether(t *testing.T) {
 	var steps []scripted.Step
 	for i := range 10 {
@@ -105,7 +104,7 @@ func TestFailingTogether(t *testing.T) {
 	b := play(t, scripted.Join(steps[0], steps[1:]...), scripted.Reply("None of them works."))
 	b.Tools = []tool.Tool{echo("echo")}
 	if out := b.runText("go"); out.Text != "None of them works." {
-		t.Errorf("it came to %+v", out)
+		t.Errorf("the result is %+v", out)
 	}
 }
 
@@ -142,7 +141,7 @@ func TestEmptyAnswer(t *testing.T) {
 	b := play(t)
 	for name, in := range map[string]agent.Input{"space": agent.TextInput(" \n"), "empty": agent.TextInput(""), "nothing": {}} {
 		if events, err := b.run(t.Context(), in); !errors.Is(err, firn.ErrInvalid) || len(events) != 0 {
-			t.Errorf("%s: told is %s, %v", name, kinds(events), err)
+			t.Errorf("%s: the events are %s, %v", name, kinds(events), err)
 		}
 	}
 	for info, err := range b.Store.List(t.Context(), store.Query{}) {
@@ -154,12 +153,12 @@ func TestEmptyAnswer(t *testing.T) {
 func TestAnswerOfAnImage(t *testing.T) {
 	b := play(t, scripted.Step{Parts: []firn.Part{firn.Image{MimeType: "image/png", Data: "aGVsbG8="}}})
 	if out := b.runText("draw"); out.Rounds != 1 || out.Entry == "" {
-		t.Errorf("it came to %+v", out)
+		t.Errorf("the result is %+v", out)
 	}
 }
 
-// TestContinueAfterTooManyRounds lets a turn be stopped for its rounds, and go
-// on.
+// TestContinueAfterTooManyRounds checks that a turn stopped by the limit of rounds can be
+// continued.
 func TestContinueAfterTooManyRounds(t *testing.T) {
 	b := play(t, scripted.Call("1", "echo", arg("1")), scripted.Call("2", "echo", arg("2")), scripted.Reply("Done."))
 	b.Rounds, b.Tools = 2, []tool.Tool{echo("echo")}
@@ -167,12 +166,12 @@ func TestContinueAfterTooManyRounds(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil || !strings.HasSuffix(b.log(), "assistant: Done.") {
-		t.Errorf("it went on to\n%s\n%v", b.log(), err)
+		t.Errorf("it continued with\n%s\n%v", b.log(), err)
 	}
 	b.accepted()
 }
 
-// TestSlowListener stops a turn with a slow reader: calls that finished meanwhile are
+// TestSlowListener stops a turn with a slow reader: calls that finished in the meantime are
 // recorded as done.
 func TestSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
@@ -199,8 +198,7 @@ func TestSlowListener(t *testing.T) {
 	})
 }
 
-// TestStoppedInBackoff stops a turn that waits to ask again: it does not wait
-// any longer.
+// TestStoppedInBackoff checks that stopping a turn ends its wait for a retry.
 func TestStoppedInBackoff(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := play(t, scripted.Fail(&provider.Error{Kind: provider.Temporary, RetryAfter: 30 * time.Second}))
@@ -217,8 +215,8 @@ func TestStoppedInBackoff(t *testing.T) {
 	})
 }
 
-// TestHeadMovedDuringATurn moves the session to another branch while drafts are
-// kept: they stay on their branch, and the head where it was put.
+// TestHeadMovedDuringATurn moves the head to another branch while drafts are saved: they stay
+// on their branch, and the head stays where it was moved.
 func TestHeadMovedDuringATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := scripted.Reply(strings.Repeat("0123456789abcdef", 40))
@@ -245,13 +243,12 @@ func TestHeadMovedDuringATurn(t *testing.T) {
 		b.runText("three")
 		want(t, b.sent(2), "user: one", "assistant: One.", "user: three")
 		if !strings.Contains(b.log(), "assistant: 0123456789abcdef") {
-			t.Errorf("what was said is lost:\n%s", b.log())
+			t.Errorf("the text is lost:\n%s", b.log())
 		}
 	})
 }
 
-// TestTitleAfterFailure names a session after the first exchange that goes
-// well.
+// TestTitleAfterFailure checks that a session is titled after its first successful exchange.
 func TestTitleAfterFailure(t *testing.T) {
 	failing := true
 	b := playOn(t, small(100_000, func(req provider.Request) scripted.Step {
@@ -296,7 +293,7 @@ func TestCutOff(t *testing.T) {
 			t.Errorf("marked, it is still %q", kept)
 		}
 		if n := strings.Count(b.log(), "(I wonder about this.) 0123456789abcdef"); n != 1 {
-			t.Errorf("it is there %d times:\n%s", n, b.log())
+			t.Errorf("it is stored %d times:\n%s", n, b.log())
 		}
 	})
 }

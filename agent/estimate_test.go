@@ -17,8 +17,8 @@ import (
 	"firn.dev/tool"
 )
 
-// runes is the size of a request for a model that makes a token of every rune:
-// four times what we take it for.
+// runes returns the size of a request for a model with one token per rune: four times firn's
+// estimate.
 func runes(req provider.Request) int64 {
 	n := utf8.RuneCountInString(req.Window.System)
 	for _, it := range req.Window.Items {
@@ -31,8 +31,8 @@ func runes(req provider.Request) int64 {
 	return int64(n)
 }
 
-// chinese is a model that counts runes, reports them, and refuses more than its
-// window holds.
+// chinese is a model that counts runes, reports them, and rejects requests larger than its
+// window.
 func chinese(size int64) *scripted.Model {
 	info := scripted.Info()
 	info.Window, info.MaxOutput = size, 1000
@@ -52,9 +52,8 @@ func chinese(size int64) *scripted.Model {
 	return m
 }
 
-// TestUnderestimated talks Chinese to a model of which we know a quarter of the
-// truth: no turn fails, whether compaction is on or off, and it never happens
-// unasked.
+// TestUnderestimated uses Chinese text with a model for which firn estimates a quarter of the
+// tokens. No turn fails in any mode, and only the mode Auto compacts.
 func TestUnderestimated(t *testing.T) {
 	for _, mode := range []compact.Mode{compact.Auto, compact.Suggest, compact.Off} {
 		t.Run(string(mode), func(t *testing.T) {
@@ -132,7 +131,7 @@ func TestRefusedForGood(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if n := len(b.model.Requests()); n > 6 {
-				t.Errorf("it was asked %d times", n)
+				t.Errorf("the model was called %d times", n)
 			}
 			checkClosed(t, b)
 		})
@@ -177,7 +176,7 @@ func TestSystemTooBig(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if n := len(b.model.Requests()); n != 0 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was called %d times", n)
 	}
 	b.System = "Be brief."
 	b.runText("and now?")
@@ -201,7 +200,7 @@ func TestUnknownWindow(t *testing.T) {
 			}
 			usage := events[len(events)-2].(agent.WindowUsage)
 			if usage.Window != provider.AssumedWindow || compactions(b) != 0 {
-				t.Errorf("%d compactions, told is %+v", compactions(b), usage)
+				t.Errorf("%d compactions, the events are %+v", compactions(b), usage)
 			}
 			if items := len(b.model.Requests()[1].Window.Items); items != 83 {
 				t.Errorf("%d messages are sent", items)

@@ -32,8 +32,8 @@ func ask(ctx context.Context, a *agent.Agent, id firn.ID, text string) (agent.Ou
 	return agent.Outcome{}, nil
 }
 
-// A whole agent: a store, the session of a key, a model, a tool, and turns. To
-// run it again is to go on, also after it was killed.
+// A complete agent: a store, the session of a key, a model, a tool, and turns. Running it
+// again continues the session, even after it was killed.
 func Example() {
 	ctx := context.Background()
 	home, _ := os.MkdirTemp("", "firn")
@@ -68,8 +68,8 @@ func Example() {
 	// 6*7 = 42
 }
 
-// Move goes on from an earlier entry. What came after it stays in the session,
-// on a branch of its own.
+// Move continues from an earlier entry. The entries after it stay in the session, on their own
+// branch.
 func ExampleAgent_Move() {
 	ctx := context.Background()
 	a := &agent.Agent{Store: memstore.New(memstore.Options{}), Model: offline.New(offline.Options{}), NoTitles: true}

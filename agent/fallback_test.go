@@ -14,7 +14,7 @@ import (
 	"firn.dev/tool"
 )
 
-// spare is a model that stands in for others.
+// spare returns a fallback model.
 func spare(name string, steps ...scripted.Step) *scripted.Model {
 	return scripted.New(provider.Info{Provider: "spare", Name: name}, steps...)
 }
@@ -31,7 +31,7 @@ func TestFallbacks(t *testing.T) {
 		kind  provider.Kind
 		asked int
 	}{
-		"not let in":       {provider.Auth, 1},
+		"key rejected":     {provider.Auth, 1},
 		"too much to do":   {provider.Temporary, 4}, // three times more
 		"the answer broke": {provider.Temporary, 4},
 	} {
@@ -50,10 +50,10 @@ func TestFallbacks(t *testing.T) {
 			}
 			done := events[len(events)-1].(agent.Finished)
 			if done.Text != "Instead." || done.Provider != "spare" || done.Model != "up" {
-				t.Errorf("%s/%s said %q", done.Provider, done.Model, done.Text)
+				t.Errorf("%s/%s answered %q", done.Provider, done.Model, done.Text)
 			}
 			if n := len(b.model.Requests()); n != c.asked || len(down.Requests()) != 1 || len(up.Requests()) != 2 {
-				t.Errorf("they were asked %d, %d and %d times", n, len(down.Requests()), len(up.Requests()))
+				t.Errorf("they were called %d, %d and %d times", n, len(down.Requests()), len(up.Requests()))
 			}
 			var notices []string
 			for _, e := range events {
@@ -74,7 +74,7 @@ func TestFallbacks(t *testing.T) {
 				}
 			}
 			if out := b.runText("And now?"); out.Text != "I am back." || out.Model != "scripted" {
-				t.Errorf("then %s said %q", out.Model, out.Text)
+				t.Errorf("then %s answered %q", out.Model, out.Text)
 			}
 			last := b.entries()
 			if e := last[len(last)-1]; e.Extra.Get("fallback") != nil {
@@ -115,8 +115,8 @@ func TestNoFallback(t *testing.T) {
 	}
 }
 
-// TestFallbackWithASmallWindow compacts before it asks a model whose window is
-// too small for the session.
+// TestFallbackWithASmallWindow checks that the session is compacted before a model with a
+// smaller window is called.
 func TestFallbackWithASmallWindow(t *testing.T) {
 	b := play(t, scripted.Reply(strings.Repeat("A long story. ", 4000)), refuse(provider.Auth))
 	info := provider.Info{Provider: "spare", Name: "small", Spec: provider.Spec{Window: 8000, MaxOutput: 500}}

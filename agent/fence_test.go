@@ -11,7 +11,7 @@ import (
 	"firn.dev/store"
 )
 
-// takeOver takes the session over, as another gateway would, and answers.
+// takeOver takes the session over as another gateway would, and answers.
 func (b *workbench) takeOver() {
 	b.t.Helper()
 	answer := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.Text{Text: "Theirs."}}, StopReason: firn.StopEnd})
@@ -34,8 +34,8 @@ func (b *workbench) end() firn.Pos {
 	return end
 }
 
-// TestFenced takes a session over during an answer: the turn ends and writes nothing after
-// the fence.
+// TestFenced takes a session over during an answer: the turn ends and writes nothing after the
+// fence.
 func TestFenced(t *testing.T) {
 	var b *workbench
 	taken := scripted.Reply("Ours.")
@@ -53,8 +53,8 @@ func TestFenced(t *testing.T) {
 	b.accepted()
 }
 
-// TestFencedBefore takes a session over between the moment from which a turn may
-// write and its first word. Fences from before do no harm.
+// TestFencedBefore takes a session over between the position from which a turn may write and
+// its first append. Earlier fences have no effect.
 func TestFencedBefore(t *testing.T) {
 	b := play(t, scripted.Reply("Zero."), scripted.Reply("One."))
 	b.runText("zero?")

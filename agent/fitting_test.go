@@ -62,8 +62,8 @@ func compactions(b *workbench) (n int) {
 	return n
 }
 
-// TestCompactsInTime talks far beyond the window: no request is ever larger
-// than the window, and nothing is lost from the log.
+// TestCompactsInTime continues a conversation far beyond the window: no request is larger than
+// the window, and nothing is lost from the log.
 func TestCompactsInTime(t *testing.T) {
 	b := playOn(t, small(8000, talkative))
 	seed(t, b, 1)
@@ -92,11 +92,11 @@ func TestCompactsInTime(t *testing.T) {
 		t.Errorf("there were %d compactions", n)
 	}
 	if got := kinds(all); !strings.Contains(got, "CompactionStarted CompactionDone Notice") {
-		t.Errorf("it is not told: %s", got)
+		t.Errorf("the compaction is not reported: %s", got)
 	}
 	for i := range 40 {
 		if !strings.Contains(b.log(), fmt.Sprintf("question %d:", i)) {
-			t.Errorf("question %d is gone", i)
+			t.Errorf("question %d is missing", i)
 		}
 	}
 	c, err := agent.Count(t.Context(), b.Store, b.id)
@@ -129,11 +129,11 @@ func TestAlwaysOverflows(t *testing.T) {
 		t.Errorf("there were %d compactions", n)
 	}
 	if n := len(b.model.Requests()); n > 6 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was called %d times", n)
 	}
 	refusing = false
 	if out := b.runText("and now?"); out.Text != "Fine." {
-		t.Errorf("it came to %+v", out)
+		t.Errorf("the result is %+v", out)
 	}
 	b.accepted()
 }
@@ -196,7 +196,7 @@ func TestSuggestedCompaction(t *testing.T) {
 	want(t, kinds(events), "Started Appended CompactionDue Delta Appended WindowUsage Finished")
 	result, err := b.Compact(t.Context(), b.id, "heed the questions")
 	if err != nil || result.After >= result.Before || compactions(b) != 1 {
-		t.Errorf("asked for it, %+v, %v", result, err)
+		t.Errorf("on request: %+v, %v", result, err)
 	}
 }
 
@@ -221,7 +221,7 @@ func TestFlush(t *testing.T) {
 			return scripted.Reply("NO_REPLY")
 		}
 		if len(req.Tools) != 1 || !strings.Contains(req.Window.System, "pause for your notes") {
-			t.Errorf("the flush has %d tools and is told %q", len(req.Tools), req.Window.System)
+			t.Errorf("the flush has %d tools and receives %q", len(req.Tools), req.Window.System)
 		}
 		return scripted.Join(scripted.Call("n1", "remember", arg("the user is patient")), scripted.Call("n2", "echo", arg("not allowed")))
 	}))
@@ -391,8 +391,8 @@ func drafted(b *workbench) string {
 	return text.String()
 }
 
-// TestThinkingRefused meets a provider that does not know its own thinking any
-// more: it is asked without, once.
+// TestThinkingRefused uses a provider that rejects its own thinking: the request is repeated
+// once without it.
 func TestThinkingRefused(t *testing.T) {
 	b := playOn(t, small(100_000, func(req provider.Request) scripted.Step {
 		for _, it := range req.Window.Items {
@@ -406,7 +406,7 @@ func TestThinkingRefused(t *testing.T) {
 	}))
 	b.runText("one")
 	if out := b.runText("two"); out.Text != "Fine." || len(b.model.Requests()) != 3 {
-		t.Errorf("after %d requests it came to %+v", len(b.model.Requests()), out)
+		t.Errorf("after %d requests the result is %+v", len(b.model.Requests()), out)
 	}
 	want(t, b.log(), "user: one", "assistant: (let me see) Fine.", "user: two", "assistant: (let me see) Fine.")
 	b.accepted()

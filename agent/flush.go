@@ -41,7 +41,7 @@ type flushMark struct {
 const (
 	flushPrompt = "The conversation will soon be shortened to a summary. Write down now, with the tools you have, " +
 		"what should be remembered for good: facts about the user, decisions, preferences, open tasks. Write nothing that is noted already."
-	flushSystem = "This is a pause for your notes, before older parts of the conversation are summarised. The user does not see it."
+	flushSystem = "This is a pause for your notes, before older parts of the conversation are summarized. The user does not see it."
 	flushReply  = "If no user-visible reply is needed, start with " + NoReply + "."
 	// flushRounds is the maximum number of model calls in a flush.
 	flushRounds = 4

@@ -80,8 +80,7 @@ func TestNoFlush(t *testing.T) {
 	}
 }
 
-// TestRefusedFlush has notes that cannot be written: nothing is noted, and the
-// turn goes on.
+// TestRefusedFlush has notes that cannot be written: nothing is saved, and the turn continues.
 func TestRefusedFlush(t *testing.T) {
 	b := full(t)
 	b.Tools = []tool.Tool{tool.Remember(func(context.Context, tool.Memo) (string, error) { return "", firn.ErrUnsupported })}
@@ -102,7 +101,7 @@ func TestFlushPrompt(t *testing.T) {
 	req := b.model.Requests()[0]
 	items := req.Window.Items
 	if last := items[len(items)-1].Message.Text(); req.Purpose != provider.ForFlush || !strings.Contains(last, "Note it down. If no user-visible reply is needed, start with NO_REPLY.") {
-		t.Errorf("it is asked %q", last)
+		t.Errorf("the model receives %q", last)
 	}
 	if tokens := req.Window.Tokens.System + req.Window.Tokens.Items; tokens > 8000 {
 		t.Errorf("%d tokens are sent", tokens)
@@ -124,6 +123,6 @@ func TestFlushUnderHooks(t *testing.T) {
 		t.Errorf("it ended with %+v, %v", done, err)
 	}
 	if asked := b.sent(1); !strings.Contains(asked, "not allowed: no notes") {
-		t.Errorf("it is told\n%s", asked)
+		t.Errorf("it receives\n%s", asked)
 	}
 }

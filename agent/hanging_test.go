@@ -23,7 +23,7 @@ import (
 // A bubble of synctest does not end before all its goroutines did: that nothing
 // is left running is proven by every test of this file.
 
-// noticed is how long a turn may take to end once it was stopped.
+// noticed is how long a stopped turn may take to end.
 const noticed = 5 * time.Second
 
 // odd is a model that for one purpose does something no model should do.
@@ -45,8 +45,8 @@ func (o odd) Stream(ctx context.Context, req provider.Request) iter.Seq2[provide
 	}
 }
 
-// full makes an agent whose session is so full that it takes notes and is
-// compacted before it answers.
+// full returns an agent whose session is so full that it saves notes and is compacted before
+// it answers.
 func full(t *testing.T) *workbench {
 	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
 		last := req.Window.Items[len(req.Window.Items)-1].Message
@@ -60,8 +60,8 @@ func full(t *testing.T) *workbench {
 	return b
 }
 
-// TestHangingModel stops turns whose model does not listen, whatever it was asked
-// for: they end all the same, on record, and the session goes on.
+// TestHangingModel stops turns whose model ignores cancellation, whatever it was called for:
+// they end, the stop is recorded, and the session can be continued.
 func TestHangingModel(t *testing.T) {
 	for _, purpose := range []provider.Purpose{provider.ForTurn, provider.ForFlush, provider.ForSummary} {
 		t.Run("asked for "+string(purpose), func(t *testing.T) {
@@ -98,8 +98,8 @@ func stopDeaf(t *testing.T, b *workbench) {
 	}
 }
 
-// TestHangingTool stops a turn whose tool does not listen: its call is recorded as
-// cancelled, the one beside it as done.
+// TestHangingTool stops a turn whose tool ignores cancellation: its call is recorded as
+// canceled, and the parallel one as done.
 func TestHangingTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
@@ -112,7 +112,7 @@ func TestHangingTool(t *testing.T) {
 		synctest.Wait()
 		b.runText("and now?")
 		if strings.Contains(b.log(), "late") {
-			t.Error("what came too late is in the log")
+			t.Error("a late result is in the log")
 		}
 		b.accepted()
 	})
@@ -125,8 +125,7 @@ func deafTool(name string, release chan struct{}) tool.Tool {
 	})
 }
 
-// TestHangingFlush stops a turn while notes are taken with a tool that does not
-// listen.
+// TestHangingFlush stops a turn while notes are saved with a tool that ignores cancellation.
 func TestHangingFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, release := full(t), make(chan struct{})
@@ -141,8 +140,8 @@ func TestHangingFlush(t *testing.T) {
 	})
 }
 
-// TestBrokenModel lets the model panic: asked for an answer, the turn fails, on
-// record; asked for anything else, it does without.
+// TestBrokenModel checks that a panic of the model fails the turn if it was called for an
+// answer, and is recorded; for anything else the turn continues without it.
 func TestBrokenModel(t *testing.T) {
 	for purpose, fails := range map[provider.Purpose]bool{provider.ForTurn: true, provider.ForFlush: false, provider.ForSummary: false, provider.ForTitle: false} {
 		t.Run("asked for "+string(purpose), func(t *testing.T) {
@@ -163,7 +162,7 @@ func TestBrokenModel(t *testing.T) {
 	}
 }
 
-// TestBrokenHooks lets each hook panic: it is as if it had failed.
+// TestBrokenHooks checks that a panic in a hook is handled as a failure of the hook.
 func TestBrokenHooks(t *testing.T) {
 	for name, c := range map[string]struct {
 		set   func(*agent.Hooks)
@@ -197,7 +196,7 @@ func TestBrokenHooks(t *testing.T) {
 			c.set(&b.Hooks)
 			events, err := b.run(t.Context(), agent.TextInput("go"))
 			if (err != nil) != c.fails || !strings.Contains(fmt.Sprint(events, err), "a bug") {
-				t.Errorf("the error is %v, and told is %s", err, kinds(events))
+				t.Errorf("the error is %v, and the events are %s", err, kinds(events))
 			}
 			checkClosed(t, b)
 			b.Hooks = agent.Hooks{}
@@ -226,12 +225,12 @@ func TestClose(t *testing.T) {
 		b.runText("Hello again.")
 		synctest.Wait()
 		if n := purposes(b.model)[provider.ForTitle]; n != 0 {
-			t.Errorf("a title was asked for %d times after closing", n)
+			t.Errorf("a title was requested %d times after closing", n)
 		}
 	})
 }
 
-// TestWait sees that waiting lets the background finish.
+// TestWait checks that Wait waits for background work.
 func TestWait(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := scripted.Reply("A slow title")

@@ -26,8 +26,8 @@ func named(id firn.EntryID, text string) agent.Input {
 	return in
 }
 
-// onDisk puts the workbench on files, which know the names of the latest
-// entries only: that a message is there once is for the agent to see to.
+// onDisk puts the workbench on a file store, which knows only the IDs of the latest entries,
+// so that the agent itself must prevent duplicates.
 func (b *workbench) onDisk() *workbench {
 	b.t.Helper()
 	st, err := filestore.Open(b.t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
@@ -54,8 +54,8 @@ func (b *workbench) times(id firn.EntryID) (n int) {
 	return n
 }
 
-// refuses sees that a message which was answered is not answered again: the
-// error is a conflict, and nothing is written.
+// refuses checks that an answered message is not answered again: the error is a conflict, and
+// nothing is written.
 func (b *workbench) refuses(in agent.Input) {
 	b.t.Helper()
 	before, asked := len(b.entries()), len(b.model.Requests())
@@ -66,21 +66,21 @@ func (b *workbench) refuses(in agent.Input) {
 		b.t.Errorf("%d entries were written", n)
 	}
 	if n := len(b.model.Requests()) - asked; n != 0 {
-		b.t.Errorf("the model was asked %d times", n)
+		b.t.Errorf("the model was called %d times", n)
 	}
 	if n := b.times(in.ID); n != 1 {
-		b.t.Errorf("%s is there %d times", in.ID, n)
+		b.t.Errorf("%s is stored %d times", in.ID, n)
 	}
 }
 
-// names are those a message may have: ours, one of a client whose clock is
-// ahead, and a foreign one.
+// names are the kinds of IDs that a message may have: a native one, one of a client whose
+// clock is ahead, and a foreign one.
 func names(t *testing.T) map[string]firn.EntryID {
 	return map[string]firn.EntryID{"ours": firn.NewEntryID(), "of a clock that is ahead": ahead(t, 4*time.Minute), "foreign": "user-1"}
 }
 
-// ahead makes a name such as a clock makes that is ahead of ours: the
-// milliseconds and twenty bits more, in base 32.
+// ahead returns an ID as made by a clock that is ahead: the milliseconds and twenty more bits,
+// in base 32.
 func ahead(t *testing.T, by time.Duration) firn.EntryID {
 	t.Helper()
 	const letters = "0123456789abcdefghjkmnpqrstvwxyz"
@@ -118,8 +118,8 @@ func TestRepeatedLater(t *testing.T) {
 	}
 }
 
-// TestRepeatedAfterCompaction lets a turn fail after compactions have moved the message out
-// of the live part. A repetition is not stored again, and the turn continues.
+// TestRepeatedAfterCompaction fails a turn after compactions have moved the message out of the
+// live part. A repetition is not stored again, and the turn continues.
 func TestRepeatedAfterCompaction(t *testing.T) {
 	for kind, id := range names(t) {
 		t.Run(kind, func(t *testing.T) {
@@ -144,7 +144,7 @@ func TestRepeatedAfterCompaction(t *testing.T) {
 				t.Fatal(err)
 			}
 			if s := events[0].(agent.Started); !s.Repeated || s.Entry != id || b.times(id) != 1 {
-				t.Errorf("it is there %d times, and told is %+v", b.times(id), s)
+				t.Errorf("it is stored %d times, and the events are %+v", b.times(id), s)
 			}
 			b.refuses(in)
 			b.accepted()
@@ -165,8 +165,8 @@ func TestRepeatedOlder(t *testing.T) {
 	b.refuses(named("a", "Is it?"))
 }
 
-// TestRepeatedMidTool repeats a message whose turn was stopped while a tool
-// ran, and one whose turn was killed there: the turn goes on from the call.
+// TestRepeatedMidTool repeats a message whose turn was stopped during a tool call, and one
+// whose turn was killed there: the turn continues from the call.
 func TestRepeatedMidTool(t *testing.T) {
 	for name, breaks := range map[string]func(*workbench, agent.Input){
 		"stopped": func(b *workbench, in agent.Input) {
@@ -195,7 +195,7 @@ func TestRepeatedMidTool(t *testing.T) {
 				t.Fatal(err)
 			}
 			if b.times("user-1") != 1 || !strings.HasSuffix(b.log(), "assistant: Done.") {
-				t.Errorf("it is there %d times:\n%s", b.times("user-1"), b.log())
+				t.Errorf("it is stored %d times:\n%s", b.times("user-1"), b.log())
 			}
 			b.refuses(named("user-1", "go"))
 			b.accepted()
@@ -239,7 +239,7 @@ func TestRepeatedAtOnce(t *testing.T) {
 			}
 			all.Wait()
 			if n := b.times("user-1"); n != 1 {
-				t.Errorf("it is there %d times", n)
+				t.Errorf("it is stored %d times", n)
 			}
 			if !strings.Contains(b.log(), "Fine.") {
 				t.Errorf("it is not answered:\n%s", b.log())
@@ -263,7 +263,7 @@ func TestManyAtOnce(t *testing.T) {
 	all.Wait()
 	for i := range 8 {
 		if n := b.times(firn.EntryID(fmt.Sprint("user-", i))); n != 1 {
-			t.Errorf("message %d is there %d times", i, n)
+			t.Errorf("message %d is stored %d times", i, n)
 		}
 	}
 	b.runText("and now?")

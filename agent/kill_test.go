@@ -97,8 +97,8 @@ func child(t *testing.T, home string) {
 	}
 }
 
-// killable makes the agent that is killed: its window is small, its first
-// answer is cut off, each turn calls two tools, and it speaks slowly.
+// killable returns the agent that is killed: its window is small, its first answer is cut off,
+// each turn calls two tools, and it streams slowly.
 func killable(st store.Store, step func(string, ...any)) *agent.Agent {
 	info := scripted.Info()
 	info.Window = 4000
@@ -129,7 +129,7 @@ func killable(st store.Store, step func(string, ...any)) *agent.Agent {
 			cut = false
 			return play(scripted.Cut(3, scripted.Reply("This sentence will never be finished because of the network")))
 		}
-		// One of the calls takes longer than the other: each in turn.
+		// One of the calls takes longer than the other, alternately.
 		slow := []string{arg("at once"), arg("at length")}
 		if turn++; turn%2 == 0 {
 			slices.Reverse(slow)
@@ -180,8 +180,8 @@ type killed struct {
 	turn int
 	// acked are the entries it had acknowledged.
 	acked []firn.EntryID
-	// noting: a piece of an answer is being kept. Drafted: one is, of an answer
-	// that is not there.
+	// noting is set while a draft of an answer is being saved, drafted if a draft of an
+	// incomplete answer is saved.
 	noting, drafted bool
 }
 
@@ -261,7 +261,7 @@ func killAt(t *testing.T, home string, n int) (k killed) {
 	return k
 }
 
-// at takes notice of a step.
+// at records a step.
 func (k *killed) at(step string) {
 	k.steps++
 	k.last = step
@@ -294,18 +294,18 @@ func checkKilled(t *testing.T, home string, k killed, first window.Profile) {
 	times := timesOf(t, st)
 	for _, id := range k.acked {
 		if times[id] != 1 {
-			t.Errorf("killed at %s: entry %s is there %d times", k.last, id, times[id])
+			t.Errorf("killed at %s: entry %s is stored %d times", k.last, id, times[id])
 		}
 	}
 	if err := goOn(t, st, first, says(k.turn)); err != nil && !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("killed at %s: said again, %v", k.last, err)
+		t.Errorf("killed at %s: sent again: %v", k.last, err)
 	}
 	if err := goOn(t, st, first, agent.Input{}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("killed at %s: something is left to answer: %v", k.last, err)
 	}
 	for _, profile := range window.Profiles() {
 		if err := goOn(t, st, profile, agent.TextInput("are you there?")); err != nil {
-			t.Errorf("killed at %s: going on with %s: %v", k.last, profile.Name, err)
+			t.Errorf("killed at %s: continuing %s: %v", k.last, profile.Name, err)
 		}
 	}
 	if marked := cutOff(t, st); marked != k.drafted {
@@ -314,7 +314,7 @@ func checkKilled(t *testing.T, home string, k killed, first window.Profile) {
 	times = timesOf(t, st)
 	for i := range k.turn + 1 {
 		if id := says(i).ID; times[id] != 1 {
-			t.Errorf("killed at %s: message %s is there %d times", k.last, id, times[id])
+			t.Errorf("killed at %s: message %s is stored %d times", k.last, id, times[id])
 		}
 	}
 }
@@ -352,7 +352,8 @@ func cutOff(t *testing.T, st store.Store) bool {
 	return false
 }
 
-// goOn runs a turn after a kill, on a model that rejects what the real provider rejects.
+// goOn runs a turn after a kill, on a model that rejects the same requests as the real
+// provider.
 func goOn(t *testing.T, st store.Store, profile window.Profile, in agent.Input) (err error) {
 	t.Helper()
 	info := scripted.Info()
@@ -360,7 +361,7 @@ func goOn(t *testing.T, st store.Store, profile window.Profile, in agent.Input) 
 	var m *scripted.Model
 	m = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		if err := windowtest.Check(profile, req.Window); err != nil {
-			t.Errorf("%s refuses: %v", profile.Name, err)
+			t.Errorf("%s rejects: %v", profile.Name, err)
 		}
 		if req.Purpose == provider.ForSummary {
 			return m.Play(ctx, req, scripted.Reply("## Goal\nTo go on.\n## Progress\nIt was killed."))

@@ -59,8 +59,7 @@ func TestModelGone(t *testing.T) {
 	checkClosed(t, b)
 }
 
-// TestUnknownThinking has a session with a level of thinking that we do not
-// know: it is as if it had none.
+// TestUnknownThinking checks that an unknown thinking level in a session is ignored.
 func TestUnknownThinking(t *testing.T) {
 	b := play(t, scripted.Reply("Fine."))
 	b.Thinking = provider.ThinkLow
@@ -128,15 +127,15 @@ func TestWrongOverrides(t *testing.T) {
 		t.Errorf("without a choice the error is %v", err)
 	}
 	if err := b.Override(t.Context(), firn.NewID(), agent.Override{Verbose: "on"}); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("of a session that is not there the error is %v", err)
+		t.Errorf("the error for a missing session is %v", err)
 	}
 	if n := len(b.entries()) - before; n != 0 {
 		t.Errorf("%d entries were written", n)
 	}
 }
 
-// TestSummarizer sees that summaries are made by who shall make them, and the
-// answers by the agent's model.
+// TestSummarizer checks that summaries are made by the configured model and answers by the
+// agent's model.
 func TestSummarizer(t *testing.T) {
 	b := playOn(t, small(8000, talkative))
 	summarizer := scripted.New(scripted.Info(), scripted.Forever(scripted.Reply("## Goal\nTo sum up.\n## Progress\nMuch was said.")))
@@ -151,10 +150,10 @@ func TestSummarizer(t *testing.T) {
 		t.Errorf("%d compactions, %d summaries", compactions(b), len(summarizer.Requests()))
 	}
 	if asked := purposes(b.model); asked[provider.ForSummary] != 0 || asked[provider.ForTurn] != 1 {
-		t.Errorf("the agent's model was asked %v", asked)
+		t.Errorf("the agent's model was called for %v", asked)
 	}
 	if asked := purposes(summarizer); asked[provider.ForSummary] != len(summarizer.Requests()) {
-		t.Errorf("the summarizer was asked %v", asked)
+		t.Errorf("the summarizer was called for %v", asked)
 	}
 }
 
@@ -233,8 +232,8 @@ func TestImages(t *testing.T) {
 	}
 }
 
-// TestHiddenDrafts hides an answer that was kept while it came: no piece of it
-// comes back as an answer that was cut off.
+// TestHiddenDrafts hides an answer that was saved while it was streamed: none of its drafts
+// reappears as a truncated answer.
 func TestHiddenDrafts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		slow := scripted.Reply(strings.Repeat("The secret is 42. ", 40))
@@ -252,7 +251,7 @@ func TestHiddenDrafts(t *testing.T) {
 			t.Errorf("%+v, %v", events[0], err)
 		}
 		if n := strings.Count(b.log(), "assistant: The secret"); n != 1 {
-			t.Errorf("it is there %d times", n)
+			t.Errorf("it is stored %d times", n)
 		}
 		want(t, b.sent(1), "user: one two")
 	})

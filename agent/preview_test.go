@@ -17,7 +17,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// The previewed request is the one that is sent next.
+// TestPreviewIsWhatIsAsked checks that the previewed request is the one that is sent next.
 func TestPreviewIsWhatIsAsked(t *testing.T) {
 	for name, habits := range map[string]func(*agent.Agent){
 		"plain":     func(*agent.Agent) {},
@@ -61,7 +61,7 @@ func TestPreviewIsWhatIsAsked(t *testing.T) {
 			}
 			asked := a.Model.(*scripted.Model).Requests()[0]
 			if diff := cmp.Diff(asked, p.Request, cmp.AllowUnexported(window.Item{})); diff != "" {
-				t.Errorf("asked and previewed differ: %s", diff)
+				t.Errorf("the sent and the previewed request differ: %s", diff)
 			}
 			if p.Thinking != provider.ThinkHigh || p.Tokens <= 0 || p.Info.Window <= 0 || p.Notice != "" {
 				t.Errorf("the preview is %+v", p)
@@ -79,6 +79,6 @@ func TestPreviewWithoutAModel(t *testing.T) {
 	a.Models = func(string, string) (provider.Model, error) { return nil, firn.ErrNotFound }
 	p, err := a.Preview("s", window.Path{Chosen: firn.State{Provider: "far", Model: "away"}})
 	if err != nil || !strings.Contains(p.Notice, "far/away") || len(p.Request.Window.Items) != 0 {
-		t.Errorf("with a model that is gone the preview is %+v (%v)", p, err)
+		t.Errorf("with a model that no longer exists the preview is %+v (%v)", p, err)
 	}
 }

@@ -11,8 +11,8 @@ import (
 	"firn.dev/tool"
 )
 
-// TestToolProgress checks that output of a running tool is emitted between its start and
-// its end, and that the details of the result come with the end.
+// TestToolProgress checks that output of a running tool is emitted between its start and its
+// end, and that the end has the details of the result.
 func TestToolProgress(t *testing.T) {
 	b := play(t, scripted.Call("1", "build", `{}`), scripted.Reply("Built."))
 	b.Tools = []tool.Tool{tool.New("build", "", func(ctx context.Context, _ struct{}) (tool.Result, error) {

@@ -14,8 +14,8 @@ import (
 	"firn.dev/store"
 )
 
-// looked fills a session with n calls whose results are of 2,000 tokens each,
-// as a model reported them.
+// looked fills a session with n calls whose results are 2,000 tokens each, as reported by a
+// model.
 func looked(t *testing.T, b *workbench, n int, at time.Time) {
 	t.Helper()
 	var entries []firn.Entry
@@ -61,7 +61,7 @@ func TestPruningMakesRoom(t *testing.T) {
 			}
 			requests := b.model.Requests()
 			if tokens := requests[len(requests)-1].Window.Tokens; old && (tokens.Reported != 0 || tokens.Total != tokens.Items || tokens.Total > 12_000) {
-				t.Errorf("it is taken for %+v", tokens)
+				t.Errorf("it is counted as %+v", tokens)
 			}
 			b.accepted()
 		})

@@ -34,14 +34,14 @@ import (
 // randomWindow is the window of the model in the random test.
 const randomWindow = 4000
 
-// life is a session to which random things happen.
+// life is a session to which random operations are applied.
 type life struct {
 	t    *rapid.T
 	st   *filestore.Store
 	a    *agent.Agent
 	id   firn.ID
 	file string
-	// before is all there was in the file when it was last looked at.
+	// before is the content of the file at the last check.
 	before []byte
 	// dice is the random source of the model, which runs in its own goroutine, where
 	// rapid's must not be used. It is renewed for each action. Faults are the errors found
@@ -135,7 +135,7 @@ func (l *life) check(req provider.Request, info provider.Info) {
 	}
 }
 
-// interrupt lets the user speak while the model answers, now and then.
+// interrupt occasionally adds a user message while the model answers.
 func (l *life) interrupt() {
 	if l.dice.IntN(8) > 0 {
 		return
@@ -204,7 +204,7 @@ func (l *life) run(in agent.Input) (failure error) {
 	return failure
 }
 
-// compact compacts, undoes it and does it again: the windows must come and go.
+// compact compacts, undoes it and redoes it, and checks the window each time.
 func (l *life) compact() {
 	before := l.window()
 	_, err := l.a.Compact(context.Background(), l.id, "")
@@ -246,10 +246,10 @@ func (l *life) undo() {
 	}
 }
 
-// move goes to any entry there is.
+// move moves the head to any entry.
 func (l *life) move() {
 	to := l.any()
-	if _, err := l.a.Move(context.Background(), l.id, to, rapid.Bool().Draw(l.t, "summarise")); err != nil {
+	if _, err := l.a.Move(context.Background(), l.id, to, rapid.Bool().Draw(l.t, "summarize")); err != nil {
 		l.t.Fatal(err)
 	}
 }
@@ -318,6 +318,6 @@ func (l *life) count() {
 		whole.Add(entry)
 	}
 	if got != whole {
-		l.t.Errorf("counted are %+v, and anew %+v", got, whole)
+		l.t.Errorf("the counters are %+v, recomputed %+v", got, whole)
 	}
 }

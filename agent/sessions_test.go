@@ -92,7 +92,7 @@ func (b *workbench) results() (lines []string) {
 	return lines
 }
 
-// use lets a new session of an agent call a session tool and returns the result.
+// use has a new session of an agent call a session tool and returns the result.
 func use(t *testing.T, st store.Store, name, toolName, args string) string {
 	t.Helper()
 	b := play(t, scripted.Call("1", toolName, args), scripted.Reply("I see."))
@@ -119,7 +119,7 @@ func eachStore(t *testing.T, test func(t *testing.T, st store.Store, home string
 	})
 }
 
-// TestSessionTools lets an agent look at its sessions, ask one and spawn one.
+// TestSessionTools has an agent list its sessions, message one and spawn one.
 func TestSessionTools(t *testing.T) {
 	b := play(t, scripted.Reply("I know: it is blue."))
 	b.Tools = b.SessionTools()
@@ -190,13 +190,13 @@ func TestSessionsOfAnAgent(t *testing.T) {
 		for _, id := range ids {
 			args := fmt.Sprintf(`{"session":%q}`, id)
 			if got := use(t, st, "foo", "sessions_list", `{}`); !strings.Contains(got, string(id)) {
-				t.Errorf("foo is told %q", got)
+				t.Errorf("foo receives %q", got)
 			}
 			if got := use(t, st, "foo", "sessions_history", args); !strings.Contains(got, " assistant] ") {
 				t.Errorf("foo reads %q", got)
 			}
 			if got := use(t, st, "", "sessions_list", `{}`); strings.Contains(got, string(id)) {
-				t.Errorf("main is told %q", got)
+				t.Errorf("main receives %q", got)
 			}
 			wanted := fmt.Sprintf("!session %s belongs to another agent", id)
 			want(t, use(t, st, "", "sessions_history", args), wanted)
@@ -244,7 +244,7 @@ func TestSendsAtOnce(t *testing.T) {
 		}
 		lines := strings.Split(b.at(target).log(), "\n")[2:]
 		if len(lines) != 8 {
-			t.Fatalf("it says %q", lines)
+			t.Fatalf("got %q", lines)
 		}
 		for pair := range slices.Chunk(lines, 2) {
 			want(t, pair[1], strings.Replace(pair[0], "user: ", "assistant: About ", 1))
@@ -252,8 +252,8 @@ func TestSendsAtOnce(t *testing.T) {
 	})
 }
 
-// TestDepth sees that sessions ask each other three deep, be it by sending or
-// by spawning.
+// TestDepth checks that sessions can message each other three levels deep, by sending or
+// spawning.
 func TestDepth(t *testing.T) {
 	for _, by := range []string{"sending", "spawning"} {
 		t.Run(by, func(t *testing.T) {
@@ -266,7 +266,7 @@ func TestDepth(t *testing.T) {
 				case by == "spawning":
 					return spawn(said+"x", "")
 				}
-				// side by side, for the race detector
+				// in parallel, for the race detector
 				return scripted.Join(send(ids[2*depth], said+"x"), send(ids[2*depth+1], said+"x"))
 			}))
 			for range 10 {
@@ -281,20 +281,20 @@ func TestDepth(t *testing.T) {
 				}
 				there := b.at(info.ID)
 				if log := there.log(); strings.Contains(log, "user: goxxxx") {
-					t.Errorf("it went too deep:\n%s", log)
+					t.Errorf("the nesting is too deep:\n%s", log)
 				} else if strings.Contains(log, "user: goxxx\n") {
 					asked = there.results()
 				}
 			}
 			wanted := "!sessions can delegate at most 3 levels deep; do the task here: too large"
 			if len(asked) == 0 || slices.ContainsFunc(asked, func(line string) bool { return line != wanted }) {
-				t.Errorf("at the bottom it is told %q", asked)
+				t.Errorf("at the deepest level it receives %q", asked)
 			}
 		})
 	}
 }
 
-// TestAskingInCircles lets a session ask one that waits for it.
+// TestAskingInCircles checks that a session cannot message one that waits for it.
 func TestAskingInCircles(t *testing.T) {
 	var b *workbench
 	var other firn.ID
@@ -312,14 +312,14 @@ func TestAskingInCircles(t *testing.T) {
 	other = began(t, b.Store, "main")
 	b.Tools = b.SessionTools()
 	b.runText("go")
-	want(t, b.at(other).results()[0], fmt.Sprintf("!session %s is waiting for this one, so it cannot be asked now: locked", b.id))
+	want(t, b.at(other).results()[0], fmt.Sprintf("!session %s is waiting for this one, so it cannot be sent a message now: locked", b.id))
 	want(t, b.results()[0], fmt.Sprintf("=session %s answered:", other), "Fine.")
 	b.at(other).runText("your turn") // the wait is over
 	want(t, b.at(other).results()[1], fmt.Sprintf("=session %s answered:", b.id), "Fine.")
 }
 
-// TestAskingEachOther lets two sessions ask each other at the same time, both
-// asked by others. One of them is refused, so that neither waits in vain.
+// TestAskingEachOther has two sessions message each other at the same time, both called by
+// others. One of them is rejected, so that neither waits forever.
 func TestAskingEachOther(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left, right firn.ID
@@ -438,7 +438,7 @@ func TestStoppedWhileWaiting(t *testing.T) {
 		}
 		for _, id := range append(children, b.id) {
 			if log := b.at(id).log(); !strings.HasSuffix(log, "[aborted]") {
-				t.Errorf("it is not told that it was stopped:\n%s", log)
+				t.Errorf("the stop is not reported:\n%s", log)
 			}
 		}
 		want(t, b.at(busy).log(), "user: Hello.", "assistant: Hello to you.", "user: Stay.") // this turn does not belong to the stopped one
@@ -449,11 +449,11 @@ func TestStoppedWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestNotWaited lets a turn end before those it asked: they go on.
+// TestNotWaited checks that delegated turns continue when the turn that started them ends.
 func TestNotWaited(t *testing.T) {
 	for timeout, wanted := range map[int]string{
-		-1: "=accepted: session CHILD is at it; sessions_history shows the result later", 0: "=accepted: session CHILD is at it; sessions_history shows the result later",
-		3: "=timeout: session CHILD is still at it; sessions_history shows the result later",
+		-1: "=accepted: session CHILD is working; sessions_history shows the result later", 0: "=accepted: session CHILD is working; sessions_history shows the result later",
+		3: "=timeout: session CHILD is still working; sessions_history shows the result later",
 	} {
 		t.Run(fmt.Sprint(timeout), func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -510,7 +510,7 @@ func TestClosedWhileAsked(t *testing.T) {
 	})
 }
 
-// brittle is a store that breaks down when it is to keep a certain word.
+// brittle is a store that panics when it is asked to store a certain word.
 type brittle struct{ store.Store }
 
 func (s brittle) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
@@ -546,7 +546,7 @@ func TestDelegatedTurnBreaksDown(t *testing.T) {
 	want(t, texts[1], fmt.Sprintf("=session %s answered:", target), "Fine.")
 }
 
-// TestLabel sees that a label stays the name of a spawned session.
+// TestLabel checks that a label stays the name of a spawned session.
 func TestLabel(t *testing.T) {
 	for more, wanted := range map[string]string{`,"label":"counting\n sheep"`: "counting  sheep", `,"label":" "`: "A good name", ``: "A good name"} {
 		b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
@@ -626,7 +626,7 @@ func TestRefusedRequests(t *testing.T) {
 				t.Errorf("the error is %v", failure)
 			}
 			if children := b.children(); len(children) > 0 {
-				t.Errorf("a session was begun: %v", children)
+				t.Errorf("a session was started: %v", children)
 			}
 			want(t, b.at(other).log(), "user: Hello.", "assistant: Hello to you.")
 		})
@@ -650,11 +650,10 @@ func TestOutsideATurn(t *testing.T) {
 	}
 }
 
-// TestImpossibleNames names sessions by what cannot be a name: there is a
-// short error, and nothing comes of it.
+// TestImpossibleNames checks that invalid session names give a short error and have no effect.
 func TestImpossibleNames(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, home string) {
-		caller := use(t, st, "", "sessions_list", `{}`) // so that the agent's folder is there
+		caller := use(t, st, "", "sessions_list", `{}`) // creates the agent's directory
 		if !strings.HasPrefix(caller, "=") {
 			t.Fatal(caller)
 		}
@@ -666,10 +665,10 @@ func TestImpossibleNames(t *testing.T) {
 			for call, more := range map[string]string{"sessions_history": ``, "sessions_send": `,"message":"x"`} {
 				got := use(t, st, "", call, fmt.Sprintf(`{"session":%s%s}`, quoted(name), more))
 				if !strings.HasPrefix(got, "!find session ") || len(got) > 400 {
-					t.Errorf("%s of %.20q is told %.400q", call, name, got)
+					t.Errorf("%s of %.20q receives %.400q", call, name, got)
 				}
 			}
-			if after := files(t, home); home != "" && after != before+2 { // the two that asked
+			if after := files(t, home); home != "" && after != before+2 { // the two calling sessions
 				t.Errorf("%.20q leaves %d files more", name, after-before-2)
 			}
 		}

@@ -11,8 +11,7 @@ import (
 	"firn.dev/provider/scripted"
 )
 
-// TestSilentReplies compares with what two versions of OpenClaw take for
-// silent.
+// TestSilentReplies compares with the answers that two versions of OpenClaw treat as silent.
 func TestSilentReplies(t *testing.T) {
 	data, err := os.ReadFile("testdata/silent_reply.json")
 	if err != nil {
@@ -45,8 +44,8 @@ func TestSilentReplies(t *testing.T) {
 	}
 }
 
-// TestSilentStream lets silent and other answers come in pieces of every size:
-// of a silent one nothing is shown, of the others everything.
+// TestSilentStream streams silent and other answers in chunks of every size: nothing of a
+// silent one is shown, and everything of the others.
 func TestSilentStream(t *testing.T) {
 	for _, text := range []string{
 		"NO_REPLY", "  NO_REPLY\n", "NO_REPLY: noted, three things.", "\n\nNO_REPLY", "**NO_REPLY**",

@@ -51,7 +51,7 @@ func TestMessageWhileAnswering(t *testing.T) {
 	var b *workbench
 	b = play(t, meanwhile(&b, "and two?", scripted.Reply("One.")), meanwhile(&b, "and three?", scripted.Reply("Two.")), scripted.Reply("Three."))
 	if out := b.runText("one?"); out.Text != "Three." || out.Rounds != 3 {
-		t.Errorf("it came to %+v", out)
+		t.Errorf("the result is %+v", out)
 	}
 	want(t, b.log(), "user: one?", "user: and two?", "assistant: One.", "user: and three?", "assistant: Two.", "assistant: Three.")
 	want(t, b.sent(1), "user: one?", "assistant: One.", "user: and two?")
@@ -62,21 +62,20 @@ func TestMessageWhileAnswering(t *testing.T) {
 	b.accepted()
 }
 
-// TestMessageDuringAnAppend lets the user speak at the very moment the answer
-// is stored.
+// TestMessageDuringAnAppend adds a user message at the moment the answer is stored.
 func TestMessageDuringAnAppend(t *testing.T) {
 	b := play(t, scripted.Reply("One."), scripted.Reply("Two."))
 	b.Store = &butting{Store: b.mem(), in: b, role: firn.RoleAssistant, text: "and two?"}
 	if out := b.runText("one?"); out.Text != "Two." {
-		t.Errorf("it came to %+v", out)
+		t.Errorf("the result is %+v", out)
 	}
 	want(t, b.log(), "user: one?", "user: and two?", "assistant: One.", "assistant: Two.")
 	want(t, b.sent(1), "user: one?", "assistant: One.", "user: and two?")
 	b.accepted()
 }
 
-// butting is a store in which the user speaks right before an entry is
-// written, once: a message of that role, or one of ours of that type.
+// butting is a store in which a user message is added once, right before an entry with the
+// given role or native type is written.
 type butting struct {
 	*memstore.Store
 	in     *workbench
@@ -136,7 +135,7 @@ func TestMessageWhileCompacting(t *testing.T) {
 			})
 			out := b.runText("go")
 			if compactions(b) == 0 || !spoken || out.Rounds != 1 {
-				t.Fatalf("%d compactions, spoken: %t, %+v", compactions(b), spoken, out)
+				t.Fatalf("%d compactions, message added: %t, %+v", compactions(b), spoken, out)
 			}
 			requests := b.model.Requests()
 			if last := b.sent(len(requests) - 1); !strings.HasSuffix(last, "go and more") {
@@ -188,14 +187,14 @@ func TestMessageThenKilled(t *testing.T) {
 		t.Run(fmt.Sprint("killed at append ", n), func(t *testing.T) {
 			b.t = t
 			if _, err := b.run(t.Context(), agent.Input{}); err != nil {
-				t.Fatalf("going on with\n%s\ngave %v", b.log(), err)
+				t.Fatalf("continuing with\n%s\ngave %v", b.log(), err)
 			}
 			requests := b.model.Requests()
 			if last := b.sent(len(requests) - 1); !strings.Contains(last, "one?") || strings.Contains(b.log(), "two?") != strings.Contains(last, "two?") {
-				t.Errorf("asked was\n%s", last)
+				t.Errorf("the request was\n%s", last)
 			}
 			if items := requests[len(requests)-1].Window.Items; items[len(items)-1].Message.Role == firn.RoleAssistant {
-				t.Error("the model is asked about its own answer")
+				t.Error("the model was called about its own answer")
 			}
 			if _, err := b.run(t.Context(), agent.Input{}); !errors.Is(err, firn.ErrInvalid) {
 				t.Errorf("something is left to answer: %v", err)

@@ -179,7 +179,7 @@ func failAt(t *testing.T, op, way string, n int) (there bool) {
 		f.heal()
 		what, last := f.hit(n), n == len(f.done)
 		there = what != ""
-		// The counters are written last, and can be computed again.
+		// The counters are written last, and can be recomputed.
 		counting := what == "firn.counters" || op == "ReadBack" && last
 		if there && !counting && !reported(events, err) {
 			t.Errorf("%s %d, %s: the error is %v", op, n, what, err)

@@ -16,9 +16,8 @@ import (
 	"firn.dev/window"
 )
 
-// TestCallersTools lends the model a tool that only the caller can run: the
-// turn ends with the call, and goes on once the caller has appended what came
-// of it.
+// TestCallersTools offers the model a tool that only the caller can run: the turn ends with
+// the call, and continues once the caller has appended the result.
 func TestCallersTools(t *testing.T) {
 	b := play(t, scripted.Join(scripted.Reply("let me look"), scripted.Call("c1", "weather", `{"city":"Graz"}`)), scripted.Reply("it rains"))
 	b.System = "be brief"
@@ -35,7 +34,7 @@ func TestCallersTools(t *testing.T) {
 	}
 	asked := b.model.Requests()[0]
 	if asked.Window.System != "be brief\n\nspeak English" || asked.MaxTokens != 300 || len(asked.Tools) != 1 || asked.Tools[0].Name != "weather" {
-		t.Errorf("the model was asked with %q, %d and %v", asked.Window.System, asked.MaxTokens, asked.Tools)
+		t.Errorf("the model received %q, %d and %v", asked.Window.System, asked.MaxTokens, asked.Tools)
 	}
 	result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
 		firn.ToolResult{CallID: "c1", Name: "weather", Content: []firn.Part{firn.Text{Text: "rain"}}},
@@ -44,7 +43,7 @@ func TestCallersTools(t *testing.T) {
 		t.Fatal(err)
 	}
 	if out := b.finish(agent.Input{Terms: terms}); out.Text != "it rains" || len(out.Pending) != 0 {
-		t.Errorf("it went on with %+v", out)
+		t.Errorf("it continued with %+v", out)
 	}
 	want(t, b.log(), "user: how is the weather?", `assistant: let me look weather{"city":"Graz"}`, "toolResult: =rain", "assistant: it rains")
 }
@@ -61,18 +60,18 @@ func TestBareTurn(t *testing.T) {
 	in.Terms.Bare = true
 	b.finish(in)
 	if asked := b.model.Requests()[0]; asked.Window.System != "" || len(asked.Tools) != 0 {
-		t.Errorf("the model was told %q and has %v", asked.Window.System, asked.Tools)
+		t.Errorf("the model received %q and has %v", asked.Window.System, asked.Tools)
 	}
 	b.Hooks.BeforeRun = nil
 	in = agent.TextInput("hello")
 	in.Terms.NoTools = true
 	b.finish(in)
 	if asked := b.model.Requests()[1]; asked.Window.System != "be brief" || len(asked.Tools) != 0 {
-		t.Errorf("the model was told %q and has %v", asked.Window.System, asked.Tools)
+		t.Errorf("the model received %q and has %v", asked.Window.System, asked.Tools)
 	}
 }
 
-// TestTermsThatMakeNoSense are refused before the model is asked.
+// TestTermsThatMakeNoSense checks that invalid terms are rejected before the model is called.
 func TestTermsThatMakeNoSense(t *testing.T) {
 	b := play(t)
 	in := agent.TextInput("hello")

@@ -83,12 +83,12 @@ func TestUsersTitleStays(t *testing.T) {
 		}
 	}
 	if !strings.Contains(b.log(), "Something else") {
-		t.Error("the model was not asked, so this proves nothing")
+		t.Error("the model was not called, so this proves nothing")
 	}
 }
 
-// TestUsersTitleStaysOnEveryBranch rewinds to before the title that the user gave, and
-// talks on: nothing makes a title over it.
+// TestUsersTitleStaysOnEveryBranch rewinds to before the user's title and continues: no
+// automatic title replaces it.
 func TestUsersTitleStaysOnEveryBranch(t *testing.T) {
 	b := playOn(t, answers("Something else", "Fine."))
 	b.runText("Hello.")
@@ -128,7 +128,7 @@ func TestCounters(t *testing.T) {
 		}
 		n := int64(turn)
 		wanted := agent.Counters{Input: 30 * n, Output: 3 * n, CacheRead: 10 * n, Cost: float64(n), Answers: 2 * turn, Turns: turn, Window: 27,
-			Messages: 4 * turn, Active: c.Active, Last: c.Last} // how long it took is as it is
+			Messages: 4 * turn, Active: c.Active, Last: c.Last} // the duration is not compared
 		if c != wanted {
 			t.Errorf("after turn %d: %+v, want %+v", turn, c, wanted)
 		}
@@ -137,7 +137,7 @@ func TestCounters(t *testing.T) {
 			whole.Add(e)
 		}
 		if whole != c {
-			t.Errorf("counted anew it is %+v", whole)
+			t.Errorf("recomputed, it is %+v", whole)
 		}
 	}
 	if c := (agent.Counters{Input: 1, Output: 2, CacheRead: 3, CacheWrite: 4}); c.Total() != 10 {
@@ -171,7 +171,7 @@ func TestOverrides(t *testing.T) {
 		"half a model": {Model: "x"}, "unknown model": {Provider: "x", Model: "y"}, "thinking": {Thinking: "much"}, "verbose": {Verbose: "maybe"},
 	} {
 		if err := b.Override(t.Context(), b.id, o); err == nil {
-			t.Errorf("%s is taken", name)
+			t.Errorf("%s is accepted", name)
 		}
 	}
 }
@@ -184,7 +184,7 @@ func TestHooks(t *testing.T) {
 	b.Tools = []tool.Tool{echo("echo")}
 	b.Hooks.BeforeTool = func(_ context.Context, run agent.Run, call firn.ToolCall) (agent.Verdict, error) {
 		if run.Prompt != "go" || run.Session != b.id {
-			t.Errorf("the hook is told %+v", run)
+			t.Errorf("the hook receives %+v", run)
 		}
 		switch call.ID {
 		case "2":
@@ -206,10 +206,10 @@ func TestHooks(t *testing.T) {
 	want(t, strings.Join(strings.Split(b.log(), "\n")[2:], "\n"),
 		"toolResult: =<a>", "toolResult: !the call was not allowed: not that one", "toolResult: =<changed>", "assistant: done")
 	if ended.Text != "done" || ended.Calls != 3 {
-		t.Errorf("after the turn it is told %+v", ended)
+		t.Errorf("after the turn it receives %+v", ended)
 	}
 	if !slices.Contains(events, agent.Event(agent.Notice{Text: "after the turn: told"})) {
-		t.Error("the hook's error is not told")
+		t.Error("the hook's error is not reported")
 	}
 }
 

@@ -36,7 +36,7 @@ func TestAnAddressMayHaveAPath(t *testing.T) {
 	l := local(t, func(w http.ResponseWriter, r *http.Request) { responseWriter(w, wire.Status{Home: r.URL.Path}) })
 	c := newClient(t, client.Options{Address: "http://firn.test/gateway/", Transport: l})
 	if status, err := c.Status(t.Context()); err != nil || status.Home != "/gateway/v1/status" {
-		t.Errorf("asked for %q, %v", status.Home, err)
+		t.Errorf("requested %q, %v", status.Home, err)
 	}
 }
 
@@ -81,7 +81,7 @@ func TestOverSockets(t *testing.T) {
 			t.Errorf("%s: got %+v, %v", name, s, err)
 		}
 		if log, _ := follow(t, c, 0, 4); !slices.Equal(log, positions(1, 4)) {
-			t.Errorf("%s: the log came as %v", name, log)
+			t.Errorf("%s: the log arrived as %v", name, log)
 		}
 		if names, err := listen(t.Context(), c, wire.Turn{Text: "hi"}); err != nil || len(names) != 4 {
 			t.Errorf("%s: got %q, %v", name, names, err)
@@ -101,7 +101,7 @@ func TestNobodyIsThere(t *testing.T) {
 			t.Errorf("the error is %v", err)
 		}
 		if strings.Count(err.Error(), "POST") != 1 || strings.Count(err.Error(), "dial") != 0 {
-			t.Errorf("the error says things twice: %v", err)
+			t.Errorf("the error repeats itself: %v", err)
 		}
 	}
 }
@@ -132,7 +132,7 @@ func TestFind(t *testing.T) {
 	}
 	for name, content := range map[string]string{
 		"no file": "", "no JSON": "{", "no address": "{}", "a bad address": `{"address":"nowhere"}`,
-		"nobody there": `{"address":"unix:` + socket(t) + `"}`, "somebody else": `{"address":"` + other.URL + `"}`,
+		"no listener": `{"address":"unix:` + socket(t) + `"}`, "another program": `{"address":"` + other.URL + `"}`,
 	} {
 		if got, ok := found(content); ok {
 			t.Errorf("%s: found %q", name, got)
@@ -159,6 +159,6 @@ func TestFind(t *testing.T) {
 		t.Errorf("found %q, %v in a file", got, ok)
 	}
 	if _, ok := client.Find(ctx, home, nil); ok {
-		t.Error("found a gateway when nobody waits for it")
+		t.Error("found a gateway although none is expected")
 	}
 }

@@ -68,7 +68,7 @@ func (k *keeper) list(w http.ResponseWriter, r *http.Request) {
 	fmt.Sscan(q.Get("after"), &after)
 	fmt.Sscan(q.Get("limit"), &limit)
 	if q.Get("view") != wire.ViewDisk {
-		k.t.Errorf("asked for %v", q)
+		k.t.Errorf("requested %v", q)
 	}
 	var page wire.Page[wire.Entry]
 	for i, line := range k.lines {

@@ -52,6 +52,7 @@ type Client struct {
 	Keys      Keys
 	Memory    Memory
 	Queues    Queues
+	Settings  Settings
 	Transfer  Transfer
 }
 
@@ -86,8 +87,8 @@ func New(o Options) (*Client, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &http.Client{Transport: transport, CheckRedirect: stay}
 	return &Client{
-		conn: c, Access: Access{c}, Approvals: Approvals{c}, Files: Files{c}, Index: Index{c},
-		Keys: Keys{c}, Memory: Memory{c}, Queues: Queues{c}, Transfer: Transfer{c},
+		conn: c, Access: Access{c}, Approvals: Approvals{c}, Files: Files{conn: c}, Index: Index{c},
+		Keys: Keys{c}, Memory: Memory{c}, Queues: Queues{c}, Settings: Settings{c}, Transfer: Transfer{c},
 	}, nil
 }
 

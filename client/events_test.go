@@ -56,7 +56,7 @@ func TestEventsGoOnWhateverHappens(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					if first == busy || first == page {
 						if after > 0 {
-							return // they come before all events
+							return // they arrive before all events
 						}
 					}
 					f := newFake(entries, mishap{fault: first, after: after}, mishap{fault: second, after: 1})
@@ -65,7 +65,7 @@ func TestEventsGoOnWhateverHappens(t *testing.T) {
 						t.Errorf("%s: the log came as %v, want %v", name, log, want)
 					}
 					if after > 0 && after < 2*entries && !slices.Contains(beside, wire.Gap) {
-						t.Errorf("%s: nothing said that something may be missing: %v", name, beside)
+						t.Errorf("%s: the gap was not reported: %v", name, beside)
 					}
 				})
 			}
@@ -117,7 +117,7 @@ func TestEventsAskFromTheLastPosition(t *testing.T) {
 		f := newFake(4, mishap{abort, 4, 0}, mishap{end, 2, 0})
 		follow(t, serve(t, f), 0, 4)
 		if want := []string{"0", "200", "300"}; !slices.Equal(f.resumed, want) {
-			t.Errorf("asked to go on from %q, want %q", f.resumed, want)
+			t.Errorf("asked to continue from %q, want %q", f.resumed, want)
 		}
 	})
 }
@@ -249,7 +249,7 @@ func TestEventsWaitForAListenerWhoTakesLong(t *testing.T) {
 			}
 		}
 		if len(f.resumed) != 1 {
-			t.Errorf("connected %d times: the time of the listener was taken for silence", len(f.resumed))
+			t.Errorf("connected %d times: the listener's own time was counted as silence", len(f.resumed))
 		}
 	})
 }
@@ -316,7 +316,7 @@ func TestAllEventsGoOn(t *testing.T) {
 		connections := 0
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/events" {
-				t.Errorf("asked for %s", r.URL.Path)
+				t.Errorf("requested %s", r.URL.Path)
 			}
 			connections++
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -351,19 +351,21 @@ func refuse(w http.ResponseWriter, p wire.Problem) {
 	w.Write(must(wire.Failure{Error: p}))
 }
 
-// What comes well begins the pauses anew.
-func TestEventsPauseShortlyAfterSomethingCame(t *testing.T) {
+// TestEventsResetTheRetryDelay checks that a received event resets the retry
+// delay.
+func TestEventsResetTheRetryDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		f := newFake(4, mishap{end, 2, 0}, mishap{end, 2, 0}, mishap{end, 2, 0})
 		follow(t, serve(t, f), 0, 4)
 		if took := time.Since(begun); took != 300*time.Millisecond {
-			t.Errorf("three pauses took %v", took)
+			t.Errorf("three delays took %v", took)
 		}
 	})
 }
 
-// A gateway shows that it is alive more often than once a minute.
+// TestEventsAreGivenUpAfterAMinuteOfSilence checks that a stream without heartbeats is
+// reconnected after a minute; a gateway sends them more often.
 func TestEventsAreGivenUpAfterAMinuteOfSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()

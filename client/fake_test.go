@@ -53,9 +53,8 @@ func (p *pipeNet) dial(ctx context.Context, _, _ string) (net.Conn, error) {
 	}
 }
 
-// serve serves a handler over a network in memory, and returns a client of it.
-// Both are gone when the test ends; in a bubble of synctest nothing of them can
-// be left behind.
+// serve serves a handler over an in-memory network and returns a client for it. Both are
+// closed when the test ends, so nothing is left in a synctest bubble.
 func serve(t *testing.T, h http.Handler) *client.Client {
 	t.Helper()
 	network := newPipeNet()
@@ -84,7 +83,7 @@ func newClient(t *testing.T, o client.Options) *client.Client {
 	return c
 }
 
-// fault is something that goes wrong with a connection that streams events.
+// fault is a failure of a connection that streams events.
 type fault string
 
 const (
@@ -92,15 +91,15 @@ const (
 	tear  fault = "tear"  // it breaks in the middle of an event
 	end   fault = "end"   // it ends as if all were well
 	slow  fault = "slow"  // the gateway reports that the client is too slow
-	bye   fault = "bye"   // the gateway goes away
-	mute  fault = "mute"  // nothing comes any more
-	busy  fault = "busy"  // the gateway refuses for now
+	bye   fault = "bye"   // the gateway closes the connection
+	mute  fault = "mute"  // nothing more is sent
+	busy  fault = "busy"  // the gateway rejects temporarily
 	page  fault = "page"  // a proxy answers instead
 )
 
 var allFaults = []fault{abort, tear, end, slow, bye, mute, busy, page}
 
-// mishap is a fault after so many events of a connection.
+// mishap is a fault after the given number of events of a connection.
 type mishap struct {
 	fault fault
 	after int
@@ -108,16 +107,16 @@ type mishap struct {
 	before int
 }
 
-// fake is a gateway that speaks the protocol for one session and has mishaps:
-// the first with the first connection, and so on. Then all is well.
+// fake is a gateway that implements the protocol for one session, with faults: the first for
+// the first connection, and so on. Then there are none.
 type fake struct {
 	mu      sync.Mutex
 	log     []wire.Event
 	grown   chan struct{} // closed and replaced when the log grows
 	mishaps []mishap
-	// resumed are the positions that connections asked to go on from.
+	// resumed holds the positions from which connections resumed.
 	resumed []string
-	// turns are the requests for turns that came.
+	// turns holds the received requests for turns.
 	turns []wire.Turn
 	// script holds the events of a turn.
 	script []wire.Event

@@ -39,7 +39,8 @@ type house struct {
 	// gate, if not nil, provides a permit for each answer; asked signals that one is
 	// requested.
 	gate, asked chan struct{}
-	// at is where it was served last, socket where it shall be, if not anywhere.
+	// at is the address at which it was last served; socket is the requested socket, or empty
+	// for any.
 	at     api.Address
 	socket string
 	// agents are those there are; nil means main alone.
@@ -148,7 +149,7 @@ func story(t *testing.T, c *client.Client) {
 	}
 	names, err := streamed(ctx, c, s.ID, wire.Turn{Text: "and then?"})
 	if err != nil || len(names) < 3 || names[len(names)-1] != wire.TurnCompleted || !slices.Contains(names, wire.DeltaText) {
-		t.Errorf("the turn told %q, %v", names, err)
+		t.Errorf("the turn returned %q, %v", names, err)
 	}
 	looking(t, c, s)
 	changing(t, c, s)
@@ -170,7 +171,7 @@ func story(t *testing.T, c *client.Client) {
 		t.Errorf("there run %+v", running)
 	}
 	if stopped, err := c.Stop(ctx, s.ID); stopped || err != nil {
-		t.Errorf("stopped what did not run: %v, %v", stopped, err)
+		t.Errorf("stopped a turn that was not running: %v, %v", stopped, err)
 	}
 }
 
@@ -386,7 +387,7 @@ func (h *house) tokens(owner *client.Client) {
 	stranger := newClient(t, client.Options{Address: url})
 	defer stranger.Close()
 	if _, err := stranger.Status(ctx); wire.KindOf(err) != wire.NoToken {
-		t.Errorf("let in with %v", err)
+		t.Errorf("accepted with %v", err)
 	}
 	made := good[wire.Created](t)(owner.Access.CreateToken(ctx, wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
 	reader := newClient(t, client.Options{Address: url, Token: made.Secret})
@@ -400,7 +401,7 @@ func (h *house) tokens(owner *client.Client) {
 	}
 	good[wire.Token](t)(owner.Access.RevokeToken(ctx, made.ID))
 	if _, err := reader.Status(ctx); wire.KindOf(err) != wire.NoToken {
-		t.Errorf("let in with %v after the token was taken back", err)
+		t.Errorf("accepted with %v after the token was revoked", err)
 	}
 }
 
@@ -438,8 +439,8 @@ func (s *short) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// The log that is followed over many broken connections, while turns run, is
-// the log.
+// TestTheGatewaysEventsOverBrokenConnections checks that a log followed over many broken
+// connections, while turns run, equals the stored log.
 func TestTheGatewaysEventsOverBrokenConnections(t *testing.T) {
 	var bytes []int
 	for i := range 12 {
@@ -491,7 +492,7 @@ func TestTheGatewaysEventsOverBrokenConnections(t *testing.T) {
 	}
 }
 
-// A gateway that is let go and comes back is followed on.
+// TestTheGatewayComesBack checks that following continues after the gateway restarts.
 func TestTheGatewayComesBack(t *testing.T) {
 	h := newHouse(t)
 	stop := h.serve()
@@ -520,7 +521,7 @@ func TestTheGatewayComesBack(t *testing.T) {
 		}
 	}
 	if want := []string{"re: one", "re: two"}; !slices.Equal(said, want) {
-		t.Errorf("heard %q, want %q", said, want)
+		t.Errorf("received %q, want %q", said, want)
 	}
 }
 
@@ -578,8 +579,9 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// A message whose response was lost is stored and answered once.
-func TestAMessageIsTakenOnceByTheGateway(t *testing.T) {
+// TestAMessageIsStoredOnceByTheGateway checks that a message whose response was lost is stored
+// and answered once.
+func TestAMessageIsStoredOnceByTheGateway(t *testing.T) {
 	lost := make(chan struct{})
 	c := newHouse(t).inside(func(rt http.RoundTripper) http.RoundTripper { return &lossy{RoundTripper: rt, lost: lost} })
 	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
@@ -608,12 +610,12 @@ func onlyOnce(t *testing.T, c *client.Client, id firn.ID) {
 		}
 	}
 	if !slices.Equal(asks, []string{"once"}) || !slices.Equal(answers, []string{"re: once"}) {
-		t.Errorf("asked %q, answered %q", asks, answers)
+		t.Errorf("received %q, answered %q", asks, answers)
 	}
 }
 
-// A turn that is listened to over a connection that breaks is the same turn:
-// while it runs, and when it is over.
+// TestATurnIsRunOnceByTheGateway checks that a turn whose event connection breaks runs once,
+// whether it is still running or already over.
 func TestATurnIsRunOnceByTheGateway(t *testing.T) {
 	for _, bytes := range []int{0, 20, 100, 300, 400} { // at 100 the turn has just started
 		for _, running := range []bool{bytes <= 100, false} {
@@ -623,7 +625,7 @@ func TestATurnIsRunOnceByTheGateway(t *testing.T) {
 				return carrier(func(r *http.Request) (*http.Response, error) {
 					if strings.HasSuffix(r.URL.Path, "/turns") {
 						if asked++; asked == 2 && running {
-							h.gate <- struct{}{} // it answers when it is asked for again
+							h.gate <- struct{}{} // it answers the repeated request
 						}
 					}
 					return rt.RoundTrip(r)
@@ -638,7 +640,7 @@ func TestATurnIsRunOnceByTheGateway(t *testing.T) {
 			defer cancel()
 			names, err := streamed(ctx, c, s.ID, wire.Turn{Text: "once"})
 			if err != nil || names[len(names)-1] != wire.TurnCompleted || slices.Contains(names, wire.TurnFailed) || asked != 2 {
-				t.Errorf("%d bytes: asked %d times, got %q, %v", bytes, asked, names, err)
+				t.Errorf("%d bytes: called %d times, got %q, %v", bytes, asked, names, err)
 			}
 			onlyOnce(t, c, s.ID)
 		}
@@ -654,7 +656,8 @@ type roundTripper func(*http.Request) (*http.Response, error)
 
 func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { return f(r) }
 
-// Every route that the gateway describes is a method of the client.
+// TestEveryRouteIsAMethod checks that the client has a method for every route that the gateway
+// describes.
 func TestEveryRouteIsAMethod(t *testing.T) {
 	handler, _, shut := newHouse(t).open()
 	defer shut()
@@ -674,7 +677,7 @@ func TestEveryRouteIsAMethod(t *testing.T) {
 	if err := json.NewDecoder(response.Body).Decode(&doc); err != nil {
 		t.Fatal(err)
 	}
-	notOurs := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json"} // for those who look after it
+	notOurs := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json"} // for operators
 	duringTurns := []string{"POST /v1/sessions/{id}/calls/{call}"}                          // results of the client's tools, sent by the methods that begin a turn
 	routes := 0
 	for path, methods := range doc.Paths {
@@ -692,7 +695,7 @@ func TestEveryRouteIsAMethod(t *testing.T) {
 				words := strings.Fields(r.want)
 				return words[0] == method && shape.MatchString(words[1])
 			}) {
-				t.Errorf("no method of the client asks %s %s", method, path)
+				t.Errorf("no method of the client requests %s %s", method, path)
 			}
 		}
 	}

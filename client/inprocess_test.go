@@ -124,8 +124,9 @@ func TestLocalStreams(t *testing.T) {
 	})
 }
 
-// However the caller goes away, the handler hears of it.
-func TestLocalTellsTheHandlerThatNobodyListens(t *testing.T) {
+// TestLocalCancelsTheHandlersContext checks that the handler's context is canceled
+// however the caller stops reading.
+func TestLocalCancelsTheHandlersContext(t *testing.T) {
 	ways := map[string]func(cancel func(), response *http.Response, l *client.Local){
 		"the context ends":    func(cancel func(), _ *http.Response, _ *client.Local) { cancel() },
 		"the body is closed":  func(_ func(), response *http.Response, _ *client.Local) { response.Body.Close() },
@@ -153,7 +154,7 @@ func TestLocalTellsTheHandlerThatNobodyListens(t *testing.T) {
 				}
 				leave(cancel, response, l)
 				if err := <-ended; !errors.Is(err, context.Canceled) {
-					t.Errorf("%s: the handler's context says %v", name, err)
+					t.Errorf("%s: the context error of the handler is %v", name, err)
 				}
 				if _, err := io.Copy(io.Discard, response.Body); err == nil {
 					t.Errorf("%s: the body ended as if all were well", name)
@@ -206,7 +207,8 @@ func TestLocalPanics(t *testing.T) {
 	})
 }
 
-// A panic is a fault of the gateway, not of the way to it: it is not tried again.
+// TestAPanicIsAProblem checks that a panic is reported as an error of the gateway, not of the
+// connection, and is not retried.
 func TestAPanicIsAProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
@@ -289,8 +291,8 @@ type closed struct {
 
 func (c *closed) Close() error { c.closed = true; return nil }
 
-// All that holds over a network holds here: the tests of events and turns run
-// on both, this one stands for many.
+// TestLocalFollowsEvents repeats one of the network tests without a network; the other tests
+// of events and turns run on both.
 func TestLocalFollowsEvents(t *testing.T) {
 	for _, fault := range allFaults[:6] {
 		synctest.Test(t, func(t *testing.T) {
@@ -298,7 +300,7 @@ func TestLocalFollowsEvents(t *testing.T) {
 			l := local(t, f.ServeHTTP)
 			log, _ := follow(t, newClient(t, client.Options{Transport: l}), 0, 5)
 			if len(log) != 5 {
-				t.Errorf("%s: the log came as %v", fault, log)
+				t.Errorf("%s: the log arrived as %v", fault, log)
 			}
 		})
 	}
@@ -341,7 +343,7 @@ func TestLocalEndsTheRequestWithTheHandler(t *testing.T) {
 		}
 		synctest.Wait()
 		if seen.Err() == nil || !sent.closed {
-			t.Errorf("the handler's context says %v, the body is closed: %v", seen.Err(), sent.closed)
+			t.Errorf("the context error of the handler is %v, the body is closed: %v", seen.Err(), sent.closed)
 		}
 		response.Body.Close()
 	})

@@ -7,7 +7,7 @@ import (
 	"firn.dev/wire"
 )
 
-// Memory has the notes of agents.
+// Memory gives access to the notes of agents.
 type Memory struct{ *conn }
 
 // Notes lists the notes of a place, without their texts.
@@ -45,7 +45,7 @@ func (c Memory) Clear(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryCh
 	return cleared.Changes, err
 }
 
-// Dream consolidates notes, or plans to: one result for each scope of the place.
+// Dream consolidates notes, or only plans it. It returns one result per scope of the place.
 func (c Memory) Dream(ctx context.Context, at wire.MemoryPlace, o wire.DreamOrder) ([]wire.Dream, error) {
 	page, err := ask[wire.Page[wire.Dream]](ctx, c.conn, post(o, "v1", "memory", "dream").at(at))
 	return page.Items, err

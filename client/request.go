@@ -18,7 +18,7 @@ import (
 	"firn.dev/wire"
 )
 
-// The types of bodies.
+// The content types of bodies.
 const (
 	typeJSON   = "application/json"
 	typeStream = "text/event-stream"

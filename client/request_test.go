@@ -40,7 +40,8 @@ func TestProblemsComeAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// A proxy, or a program that is no gateway, answers with a page.
+// TestFailuresWithoutAReason checks responses of a proxy, or a program that is not a gateway,
+// that are HTML pages.
 func TestFailuresWithoutAReason(t *testing.T) {
 	lost := wire.Kind("unreachable")
 	for code, want := range map[int]wire.Kind{
@@ -106,7 +107,7 @@ func TestATokenDoesNotFollowARedirect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/status" {
-				t.Errorf("went on to %s with %q", r.URL, r.Header.Get("Authorization"))
+				t.Errorf("redirected to %s with %q", r.URL, r.Header.Get("Authorization"))
 			}
 			http.Redirect(w, r, "http://elsewhere.test/", http.StatusTemporaryRedirect)
 		})
@@ -259,7 +260,7 @@ func TestAPauseEndsWithItsContext(t *testing.T) {
 }
 
 func TestNamesThatWouldChangeThePath(t *testing.T) {
-	l := local(t, func(w http.ResponseWriter, r *http.Request) { t.Errorf("asked for %s", r.URL) })
+	l := local(t, func(w http.ResponseWriter, r *http.Request) { t.Errorf("requested %s", r.URL) })
 	c := newClient(t, client.Options{Transport: l})
 	for _, name := range []string{"", ".", ".."} {
 		_, one := c.Session(t.Context(), name)
@@ -360,7 +361,7 @@ func TestAListThatLeadsBackEnds(t *testing.T) {
 			n++
 		}
 		if n != 2 {
-			t.Errorf("%d sessions came", n)
+			t.Errorf("received %d sessions", n)
 		}
 	})
 }

@@ -22,7 +22,7 @@ type routed struct {
 	want   string
 }
 
-// first is the error of the first thing that a sequence yields.
+// first returns the error of the first element of a sequence.
 func first[T any](all iter.Seq2[T, error]) error {
 	for _, err := range all {
 		return err
@@ -165,6 +165,7 @@ func routes() []routed {
 		{"Reindex", func(c *c) error { _, err := c.Index.Rebuild(ctx); return err }, "POST /v1/index/rebuild {}"},
 		{"CheckIndex", func(c *c) error { _, err := c.Index.Check(ctx); return err }, "POST /v1/index/check {}"},
 		{"Status", func(c *c) error { _, err := c.Status(ctx); return err }, "GET /v1/status"},
+		{"Settings.List", func(c *c) error { _, err := c.Settings.List(ctx); return err }, "GET /v1/settings"},
 		{"Agents", func(c *c) error { _, err := c.Agents(ctx); return err }, "GET /v1/agents"},
 		{"Models", func(c *c) error { _, err := c.Models(ctx); return err }, "GET /v1/models"},
 		{"Jobs", func(c *c) error { _, err := c.Jobs(ctx); return err }, "GET /v1/jobs"},
@@ -247,7 +248,7 @@ func routes() []routed {
 	}
 }
 
-// TestRoutes holds every method against the route it stands for.
+// TestRoutes compares the request of every method with its route.
 func TestRoutes(t *testing.T) {
 	seen := make(map[string]bool)
 	for _, r := range routeTable {
@@ -261,7 +262,7 @@ func TestRoutes(t *testing.T) {
 				t.Errorf("the error is %v", err)
 			}
 			if got != r.want {
-				t.Errorf("asked %s, want %s", got, r.want)
+				t.Errorf("received %s, want %s", got, r.want)
 			}
 			seen[r.method] = true
 		})
@@ -273,7 +274,7 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// spoken is a request in short.
+// spoken is a request in short form.
 func spoken(t *testing.T, r *http.Request) string {
 	t.Helper()
 	body, err := io.ReadAll(r.Body)

@@ -11,7 +11,7 @@ import (
 func (c *Client) Search(ctx context.Context, q wire.SearchQuery) (wire.Found, error) {
 	r := get("v1", "search").with("q", q.Query).with("role", q.Role).with("tool", q.Tool).with("agent", q.Agent).with("key", q.Key)
 	r = r.with("source", q.Source).with("path", q.Path).with("session", q.Session).with("since", q.Since).with("until", q.Until)
-	r = r.with("in", q.In).withFlag("literal", q.Literal).withFlag("prompt", q.Prompt).withFlag("group", q.Group).with("cursor", q.Cursor).withNumber("limit", uint64(max(q.Limit, 0)))
+	r = r.with("in", q.In).with("machines", q.Machines).withFlag("literal", q.Literal).withFlag("prompt", q.Prompt).withFlag("group", q.Group).with("cursor", q.Cursor).withNumber("limit", uint64(max(q.Limit, 0)))
 	for name, n := range map[string]*int{"before": q.Before, "after": q.After} {
 		if n != nil {
 			r = r.with(name, strconv.Itoa(*n))

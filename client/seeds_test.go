@@ -84,7 +84,7 @@ func (s *talk) send() {
 func (s *talk) stream() {
 	names, err := streamed(s.Context(), s.c, s.sessions[[2]string{"crab", "ann"}], wire.Turn{Text: "what?"})
 	if err != nil || names[0] != wire.TurnStarted || !slices.Contains(names, wire.DeltaText) || names[len(names)-1] != wire.TurnCompleted {
-		s.Errorf("heard %q, %v", names, err)
+		s.Errorf("received %q, %v", names, err)
 	}
 }
 
@@ -147,7 +147,7 @@ func (s *talk) counts() {
 	}
 }
 
-// uptime is how long turns took, by the times that are in the log.
+// uptime returns the duration of turns by the times in the log.
 func (s *talk) uptime() {
 	id := s.sessions[[2]string{"crab", "bob"}]
 	begin := time.Now().Add(-10 * time.Minute).UTC()

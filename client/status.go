@@ -17,6 +17,15 @@ func (c *Client) Running(ctx context.Context) ([]wire.Session, error) {
 	return page.Items, err
 }
 
+// Settings has the settings of the gateway.
+type Settings struct{ *conn }
+
+// List lists the settings of agents, models and the terminal, and where each is set.
+func (c Settings) List(ctx context.Context) ([]wire.Setting, error) {
+	page, err := ask[wire.Page[wire.Setting]](ctx, c.conn, get("v1", "settings"))
+	return page.Items, err
+}
+
 // Agents lists the configured agents.
 func (c *Client) Agents(ctx context.Context) ([]wire.Agent, error) {
 	page, err := ask[wire.Page[wire.Agent]](ctx, c.conn, get("v1", "agents"))

@@ -63,7 +63,7 @@ func TestStreamTurnSurvivesOneBrokenConnection(t *testing.T) {
 					t.Errorf("%s after %d: the turns were %v, want two of one id", fault, after, f.turns)
 				}
 				if gap := slices.Contains(names, wire.Gap); gap != (after > 0 || fault == bye) {
-					t.Errorf("%s after %d: a gap is told: %v", fault, after, gap)
+					t.Errorf("%s after %d: a gap is reported: %v", fault, after, gap)
 				}
 			})
 		}
@@ -103,7 +103,7 @@ func TestStreamTurnThatFails(t *testing.T) {
 			t.Errorf("got %q, %#v", names, err)
 		}
 		if len(f.turns) != 1 {
-			t.Errorf("a turn that failed was asked for %d times", len(f.turns))
+			t.Errorf("a failed turn was requested %d times", len(f.turns))
 		}
 	})
 }

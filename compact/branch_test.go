@@ -41,7 +41,7 @@ func TestSummarizeBranch(t *testing.T) {
 	}
 	reqs := m.Requests()
 	if len(reqs) != 1 || reqs[0].MaxTokens != maxBranch {
-		t.Fatalf("asked %d times, for %d tokens", len(reqs), reqs[0].MaxTokens)
+		t.Fatalf("called %d times, for %d tokens", len(reqs), reqs[0].MaxTokens)
 	}
 	text := asked(reqs[0])
 	for want, there := range map[string]bool{
@@ -69,18 +69,18 @@ func TestSummarizeBranchFails(t *testing.T) {
 	}
 	add(t, st, firn.NewEntry(&firn.Title{Name: "x"}))
 	if _, err := SummarizeBranch(t.Context(), BranchJob{Store: st, Session: session, To: target}); !errors.Is(err, ErrNothing) {
-		t.Errorf("nothing said between: %v", err)
+		t.Errorf("nothing was appended in between: %v", err)
 	}
 	add(t, st, talk(3, 100)...)
 	entries := len(all(t, st))
 	m := model(size, scripted.Step{Before: func(context.Context) error { add(t, st, userEntry("Wait.")); return nil }, Parts: scripted.Reply(good("src/part0.go")).Parts})
 	if _, err := SummarizeBranch(t.Context(), BranchJob{Store: st, Session: session, To: target, Model: m}); !errors.Is(err, ErrMoved) || len(all(t, st)) != entries+1 {
-		t.Errorf("somebody spoke: %v", err)
+		t.Errorf("a message was appended: %v", err)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	m = model(size, scripted.Step{Before: func(context.Context) error { cancel(); return nil }})
 	if _, err := SummarizeBranch(ctx, BranchJob{Store: st, Session: session, To: target, Model: m}); !errors.Is(err, context.Canceled) {
-		t.Errorf("cancelled: %v", err)
+		t.Errorf("canceled: %v", err)
 	}
 	m = model(size, scripted.Forever(scripted.Fail(&provider.Error{Kind: provider.Auth})))
 	entry, err := SummarizeBranch(t.Context(), BranchJob{Store: st, Session: session, To: firn.Root, Model: m})
@@ -107,12 +107,12 @@ func TestLongBranch(t *testing.T) {
 		t.Fatal(err)
 	}
 	if len(m.Requests()) != 1 {
-		t.Fatalf("asked %d times", len(m.Requests()))
+		t.Fatalf("called %d times", len(m.Requests()))
 	}
 	checkRequest(t, m.Requests()[0], size)
 	text := asked(m.Requests()[0])
 	if !strings.Contains(text, "Latest 0") || !strings.Contains(text, "In short: all parts.") || strings.Contains(text, "part 0 of") {
-		t.Error("it is not the latest part that was summarised")
+		t.Error("the latest part was not summarized")
 	}
 	if n := m.Requests()[0].Window.Tokens.Total; n < size/2 {
 		t.Errorf("only %d tokens were used", n)

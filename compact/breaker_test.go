@@ -31,10 +31,10 @@ func failing(size int64, bad *bool, useless bool) *scripted.Model {
 	return m
 }
 
-// TestBreakerCountsTheSummariser makes the summarizer fail in every run, for every reason:
+// TestBreakerCountsTheSummarizer makes the summarizer fail in every run, for every reason:
 // each failure counts once, after three no model is called though the session is still
 // compacted, and after the cooldown one run calls it again.
-func TestBreakerCountsTheSummariser(t *testing.T) {
+func TestBreakerCountsTheSummarizer(t *testing.T) {
 	const size = 16_000
 	for _, useless := range []bool{false, true} {
 		bad := true
@@ -66,12 +66,12 @@ func TestBreakerCountsTheSummariser(t *testing.T) {
 		for range 4 { // which cut off the entries of the failures
 			now = now.Add(time.Minute)
 			if result := compacts(Threshold); result.Strategy != Extractive || result.Failure != nil {
-				t.Errorf("open, it came to %+v", result)
+				t.Errorf("open, the result is %+v", result)
 			}
 		}
 		b := BreakerOf(live(t, st))
 		if len(m.Requests()) != asked || b.Failures != 3 || !b.IsOpen(j.Settings, now) {
-			t.Errorf("open, the model was asked %d times, and the breaker is %+v", len(m.Requests())-asked, b)
+			t.Errorf("open, the model was called %d times, and the breaker is %+v", len(m.Requests())-asked, b)
 		}
 		now = b.Until(j.Settings)
 		compacts(Threshold)
@@ -80,7 +80,7 @@ func TestBreakerCountsTheSummariser(t *testing.T) {
 		}
 		bad, now = false, now.Add(defaultCooldown)
 		if result := compacts(Threshold); result.Strategy != ByModel || BreakerOf(live(t, st)).Failures != 0 {
-			t.Errorf("mended, it came to %+v, and the breaker is %+v", result, BreakerOf(live(t, st)))
+			t.Errorf("after the repair the result is %+v, and the breaker is %+v", result, BreakerOf(live(t, st)))
 		}
 	}
 }

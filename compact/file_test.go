@@ -138,11 +138,11 @@ func TestKinds(t *testing.T) {
 	first := asked(m.Requests()[0])
 	for _, want := range []string{"file listing", "A note from a program.", "The branch was a dead end."} {
 		if !strings.Contains(first, want) {
-			t.Errorf("the summariser is not shown %q", want)
+			t.Errorf("the summarizer is not shown %q", want)
 		}
 	}
 	if strings.Contains(first, "never said") {
-		t.Error("the summariser is shown what was never sent")
+		t.Error("the summarizer receives entries that were never sent")
 	}
 	text := sent(t, st)
 	for _, want := range []string{

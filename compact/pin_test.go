@@ -42,10 +42,10 @@ func TestPins(t *testing.T) {
 				}
 				text := sent(t, st)
 				if strings.Count(text, rule) != 1 {
-					t.Fatalf("after %d compactions what was pinned is there %d times", i+1, strings.Count(text, rule))
+					t.Fatalf("after %d compactions the pinned text occurs %d times", i+1, strings.Count(text, rule))
 				}
 				if !strings.Contains(text, "<first-request>\nBuild me a parser.\n</first-request>") {
-					t.Fatalf("after %d compactions what was asked for first is gone", i+1)
+					t.Fatalf("after %d compactions the first request is missing", i+1)
 				}
 				more := talk(20, 1000)
 				for i := range more {
@@ -86,7 +86,7 @@ func TestPinLabels(t *testing.T) {
 		j, _ := start(t)
 		j.Model = model(size, scripted.Forever(scripted.Reply("src/part0.go src/part1.go src/part2.go and so on and so on")))
 		if strings.Contains(round(t, j), secret) {
-			t.Error("the text stays without a pin")
+			t.Error("the text is kept without a pin")
 		}
 	})
 	t.Run("another label", func(t *testing.T) {
@@ -95,20 +95,20 @@ func TestPinLabels(t *testing.T) {
 			t.Error("the last label does not win")
 		}
 	})
-	t.Run("taken away later", func(t *testing.T) {
+	t.Run("removed later", func(t *testing.T) {
 		j, id := start(t)
 		if text := round(t, j, label(id, "pin")); !strings.Contains(text, "<pinned>\n[assistant, entry "+string(id)+"]\n"+secret+"\n</pinned>") {
-			t.Error("what was pinned is not there")
+			t.Error("the pinned text is missing")
 		}
 		round(t, j)
 		if p := pins(t, j); len(p) != 1 || p[0] != (Pin{ID: id, Role: firn.RoleAssistant, Text: secret}) {
 			t.Errorf("carried pins are %+v", p)
 		}
 		if round(t, j, label(id, "")); len(pins(t, j)) != 0 {
-			t.Error("the pin was not taken away")
+			t.Error("the pin was not removed")
 		}
 	})
-	t.Run("pinned after it was summarised", func(t *testing.T) {
+	t.Run("pinned after it was summarized", func(t *testing.T) {
 		j, id := start(t)
 		round(t, j)
 		round(t, j)
@@ -120,7 +120,7 @@ func TestPinLabels(t *testing.T) {
 		j, id := start(t)
 		round(t, j, label(id, "pin"))
 		if text := round(t, j, firn.Hide(id)); strings.Contains(text, secret) || len(pins(t, j)) != 0 {
-			t.Error("what was hidden is still pinned")
+			t.Error("a hidden text is still pinned")
 		}
 	})
 	t.Run("still kept", func(t *testing.T) {
@@ -134,10 +134,10 @@ func TestPinLabels(t *testing.T) {
 			t.Fatal(err)
 		}
 		if text := sent(t, j.Store); strings.Count(text, secret) != 1 {
-			t.Errorf("it is there %d times", strings.Count(text, secret))
+			t.Errorf("it is stored %d times", strings.Count(text, secret))
 		}
 		if text := round(t, j); strings.Count(text, secret) != 1 {
-			t.Errorf("later it is there %d times", strings.Count(text, secret))
+			t.Errorf("later it occurs %d times", strings.Count(text, secret))
 		}
 	})
 	t.Run("too large", func(t *testing.T) {
@@ -216,10 +216,10 @@ func TestAsks(t *testing.T) {
 		reply("Hello."), userEntry("Write a poem."), reply("Done."), userEntry("Longer."), shell("x"),
 	}
 	if at, text := firstAsk(entries); at != 4 || text != "Write a poem." {
-		t.Errorf("first ask is %d %q", at, text)
+		t.Errorf("the first request is %d %q", at, text)
 	}
 	if at, text := lastAsk(entries); at != 6 || text != "Longer." {
-		t.Errorf("last ask is %d %q", at, text)
+		t.Errorf("the last request is %d %q", at, text)
 	}
 	if got := cutChars(strings.Repeat("ä", 1200), maxGoal); got != strings.Repeat("ä", maxGoal)+"…" {
 		t.Errorf("cut to %d bytes", len(got))

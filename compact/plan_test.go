@@ -146,7 +146,7 @@ func TestPlan(t *testing.T) {
 				t.Errorf("%d entries in the plan, want %d", n, len(c.entries))
 			}
 			if splitsPair(append(plan.Summarize[:len(plan.Summarize):len(plan.Summarize)], append(plan.Prefix[:len(plan.Prefix):len(plan.Prefix)], plan.Kept...)...), plan.first) {
-				t.Error("a call is parted from its result")
+				t.Error("a call is separated from its result")
 			}
 		})
 	}
@@ -168,7 +168,7 @@ func TestSecondPlan(t *testing.T) {
 		t.Fatal(err)
 	}
 	if plan.first != 3 || len(plan.Summarize) != 3 || plan.Previous != p.Compaction {
-		t.Errorf("cut at %d, %d to summarise, previous %v", plan.first, len(plan.Summarize), plan.Previous)
+		t.Errorf("cut at %d, %d to summarize, previous %v", plan.first, len(plan.Summarize), plan.Previous)
 	}
 	done := chain(userEntry(big), reply(big), compacted, firn.NewEntry(&firn.Label{Target: "e0", Name: "x"}))
 	done.Compaction = &done.Entries[2]

@@ -58,11 +58,11 @@ Names, paths, commands, values, error messages and other facts that cannot be fo
 
 Spell files, functions, identifiers and error messages exactly as they are in the record. Be short, but drop nothing that the agent would miss.`
 
-const askFirst = "Summarise the conversation above. " + form
+const askFirst = "Summarize the conversation above. " + form
 
-const askUpdate = `The conversation above goes on where the previous summary ends. Write one summary of both: keep what still holds, add what is new, move what was finished to Done, and drop only what is settled and will not matter again. ` + form
+const askUpdate = `The conversation above continues where the previous summary ends. Write one summary of both: keep what still holds, add what is new, move what was finished to Done, and drop only what is settled and will not matter again. ` + form
 
-const askPrefix = `The conversation above is the beginning of one turn, whose end the agent still has before it. Summarise this beginning so that the end can be understood:
+const askPrefix = `The conversation above is the beginning of one turn, whose end the agent still has before it. Summarize this beginning so that the end can be understood:
 
 ## Request
 What the user asked for in this turn, as close to their words as can be.
@@ -75,7 +75,7 @@ What the rest of the turn builds on.
 
 Spell files, identifiers and error messages exactly as they are in the record. Be short.`
 
-const askBranch = `The conversation above took place on a branch that the user has left to go on from an earlier point. Summarise what happened there, so that nothing has to be found out twice. ` + form
+const askBranch = `The conversation above took place on a branch that the user has left to continue from an earlier point. Summarize what happened there, so that nothing has to be found out twice. ` + form
 
 // identityChars is the maximum length of the agent's system prompt in the summarizer's
 // prompt.

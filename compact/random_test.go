@@ -214,7 +214,7 @@ func (w *world) redo(t *rapid.T) {
 func (w *world) check(t *rapid.T) {
 	entries := w.entries()
 	if len(w.log) > 0 && !reflect.DeepEqual(w.log, entries[:len(w.log)]) {
-		t.Fatal("what was written changed")
+		t.Fatal("written entries changed")
 	}
 	w.log = entries
 	for _, profile := range window.Profiles() {
@@ -260,10 +260,10 @@ func checkPlan(t *testing.T, entries []firn.Entry, plan Plan) {
 	// The window of the kept entries must not have more results without a call than the
 	// window of all entries.
 	if all, kept := orphans(entries), orphans(entries[first:]); kept > all {
-		t.Fatalf("%d results without a call behind the cut, %d in all", kept, all)
+		t.Fatalf("%d results without a call after the cut, %d in total", kept, all)
 	}
 	if cut, all := orphans(entries[:first]), orphans(entries); cut > all {
-		t.Fatalf("%d results without a call before the cut, %d in all", cut, all)
+		t.Fatalf("%d results without a call before the cut, %d in total", cut, all)
 	}
 }
 

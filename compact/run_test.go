@@ -63,7 +63,7 @@ func TestRun(t *testing.T) {
 		t.Error("the files are not in the summary")
 	}
 	if !strings.HasPrefix(d.Goal, "Please look at part 0") || !strings.Contains(c.Summary, "<first-request>\nPlease look at part 0") {
-		t.Error("what was asked for first is not in the summary")
+		t.Error("the first request is not in the summary")
 	}
 	for i, req := range m.Requests() {
 		checkRequest(t, req, size)
@@ -122,7 +122,7 @@ func TestSecondRun(t *testing.T) {
 		t.Error("the previous summary is not passed on without its lists")
 	}
 	if entry := byID(all(t, st))[kept]; !strings.Contains(text, allText(entry.Body.(*firn.Message).Parts)[:40]) {
-		t.Error("what the first compaction kept was not summarised by the second")
+		t.Error("the entries kept by the first compaction were not summarized by the second")
 	}
 	if d := DetailsOf(compaction(t, result.Entry)); !strings.HasPrefix(d.Goal, "Please look at part 0") || len(d.ReadFiles) < 40 {
 		t.Errorf("goal %q, %d files", d.Goal, len(d.ReadFiles))
@@ -172,11 +172,11 @@ func TestBadModels(t *testing.T) {
 				t.Errorf("strategy %s, want extractive", result.Strategy)
 			}
 			if n := len(m.Requests()); n != c.calls {
-				t.Errorf("asked %d times, want %d", n, c.calls)
+				t.Errorf("called %d times, want %d", n, c.calls)
 			}
 			summary := compaction(t, result.Entry).Summary
 			if c.bad != "" && strings.Contains(summary, c.bad) {
-				t.Errorf("what is of no use is in the summary:\n%s", summary)
+				t.Errorf("an unusable answer is in the summary:\n%s", summary)
 			}
 			if !strings.Contains(summary, "src/part0.go") {
 				t.Errorf("the summary names no file:\n%s", summary)
@@ -215,11 +215,11 @@ func TestTooLongIsCut(t *testing.T) {
 		t.Errorf("fault %q, %d tokens, ends %q", fault, counter.CountText(got), got[max(0, len(got)-80):])
 	}
 	if _, fault := checkSummary(m, &nameBook{}, 10_000, 100, counter); fault == "" {
-		t.Error("four times too long is taken")
+		t.Error("a summary four times too long is accepted")
 	}
 	m.StopReason = firn.StopLength
 	if got, _ := checkSummary(m, &nameBook{}, 10_000, 1000, counter); !strings.HasSuffix(got, cutNotice) {
-		t.Error("an answer that was cut off does not say so")
+		t.Error("a truncated answer is not marked as such")
 	}
 }
 
@@ -237,7 +237,7 @@ func TestHang(t *testing.T) {
 			t.Fatalf("strategy %s, error %v", result.Strategy, err)
 		}
 		if took := time.Since(began); took != time.Minute || len(m.Requests()) != 1 {
-			t.Errorf("took %v, asked %d times", took, len(m.Requests()))
+			t.Errorf("took %v, called %d times", took, len(m.Requests()))
 		}
 	})
 }
@@ -351,7 +351,7 @@ func TestHugeMessages(t *testing.T) {
 				_, ask := lastAsk(entries)
 				text := strings.Join(strings.Fields(asked(provider.Request{Window: build(t, st)})), " ")
 				if want := strings.Join(strings.Fields(ask), " "); !strings.Contains(text, want[:min(len(want), 200)]) {
-					t.Errorf("what the user asked for last is gone; %s", result.Strategy)
+					t.Errorf("the user's last request is missing; %s", result.Strategy)
 				}
 			})
 		}
@@ -385,7 +385,7 @@ func TestTooBig(t *testing.T) {
 		}
 	}
 	if len(m.Requests()) != 0 {
-		t.Error("a model was asked in vain")
+		t.Error("a model was called needlessly")
 	}
 	entries := len(all(t, st))
 	if _, err := Run(t.Context(), j); !errors.Is(err, ErrPaused) || len(all(t, st)) != entries {
@@ -426,7 +426,7 @@ func TestBreaker(t *testing.T) {
 		m, j := broken(t)
 		j.Reason = Overflow
 		if result, err := Run(t.Context(), j); err != nil || result.Strategy != Extractive || len(m.Requests()) > 0 {
-			t.Errorf("strategy %s, error %v, asked %d times", result.Strategy, err, len(m.Requests()))
+			t.Errorf("strategy %s, error %v, called %d times", result.Strategy, err, len(m.Requests()))
 		}
 	})
 	t.Run("manual", func(t *testing.T) {
@@ -526,9 +526,9 @@ func TestInjected(t *testing.T) {
 			inside, after, _ := strings.Cut(rest, "\n</summary>")
 			switch {
 			case strings.Contains(before, order) || strings.Contains(after, order):
-				t.Errorf("item %d has the order outside of the fence", i)
+				t.Errorf("item %d has the instruction outside of the fence", i)
 			case fenced && strings.Contains(inside, "</summary>"), strings.Contains(inside, "<pinned>\n"+order):
-				t.Errorf("item %d: the summary ends its fence or makes up a section", i)
+				t.Errorf("item %d: the summary closes its fence or invents a section", i)
 			}
 		}
 	}
@@ -642,7 +642,7 @@ func TestReported(t *testing.T) {
 		t.Fatal(err)
 	}
 	if result.Before != 185_001 || result.After > j.Limit(size)/4 {
-		t.Errorf("tokens %d to %d: what was reported is 4 times what is counted", result.Before, result.After)
+		t.Errorf("tokens %d to %d: the reported usage is 4 times the estimate", result.Before, result.After)
 	}
 }
 
@@ -671,7 +671,7 @@ func TestNothing(t *testing.T) {
 	j := job(st, nil, 0)
 	j.Session = "nobody"
 	if _, err := Run(t.Context(), j); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("a session that is not there: %v", err)
+		t.Errorf("a missing session: %v", err)
 	}
 }
 

@@ -121,8 +121,8 @@ func pinned(p window.Path, plan Plan, carried []Pin) (pins []Pin, missing []firn
 	}
 	have := make(map[firn.EntryID]bool)
 	for _, pin := range carried {
-		name, labelled := last[pin.ID]
-		if (!labelled || name == pinLabel) && !p.Hides(pin.ID) && !have[pin.ID] {
+		name, labeled := last[pin.ID]
+		if (!labeled || name == pinLabel) && !p.Hides(pin.ID) && !have[pin.ID] {
 			have[pin.ID] = true
 			pins = append(pins, pin)
 		}

@@ -55,7 +55,7 @@ func TestUndoRedo(t *testing.T) {
 		t.Errorf("redone twice: %v", err)
 	}
 	if _, err := Redo(t.Context(), st, session, first.Entry.ID); !errors.Is(err, ErrNothing) {
-		t.Errorf("redone what is not undone: %v", err)
+		t.Errorf("redo of a compaction that is not undone: %v", err)
 	}
 	for range 2 {
 		if _, err := Undo(t.Context(), st, session, ""); err != nil {
@@ -63,7 +63,7 @@ func TestUndoRedo(t *testing.T) {
 		}
 	}
 	if _, err := Undo(t.Context(), st, session, ""); !errors.Is(err, ErrNothing) {
-		t.Errorf("nothing is left to undo: %v", err)
+		t.Errorf("undo with nothing left to undo: %v", err)
 	}
 	past, err := List(t.Context(), st, session)
 	if err != nil || len(past) != 2 || !past[0].Undone || !past[1].Undone || past[0].Counts || past[1].Counts {
@@ -78,7 +78,7 @@ func TestUndoRedo(t *testing.T) {
 		func() error { _, err := Redo(t.Context(), st, session, more[0].ID+"x"); return err },
 	} {
 		if err := do(); !errors.Is(err, firn.ErrNotFound) {
-			t.Errorf("a compaction that is not there: %v", err)
+			t.Errorf("a missing compaction: %v", err)
 		}
 	}
 }
@@ -113,10 +113,10 @@ func TestList(t *testing.T) {
 	}
 	add(t, st, firn.Hide(foreign.ID))
 	if redone, err := Redo(t.Context(), st, session, result.Entry.ID); err != nil || len(redone) != 2 {
-		t.Errorf("both tombstones must go: %v, %v", redone, err)
+		t.Errorf("both tombstones must be removed: %v, %v", redone, err)
 	}
 	if p := live(t, st); p.Compaction == nil || p.Compaction.ID != result.Entry.ID {
-		t.Error("the compaction is not in force again")
+		t.Error("the compaction is not in effect again")
 	}
 	back := userEntry("Another branch.")
 	back.Parent = all(t, st)[4].ID
@@ -151,11 +151,11 @@ func TestBusy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := strings.Count(sent(t, mem), "And another thing."); n != 5 {
-		t.Errorf("%d of 5 things that were said meanwhile are in the window", n)
+		t.Errorf("%d of 5 messages appended meanwhile are in the window", n)
 	}
 	b.times = 1000
 	if _, err := Undo(t.Context(), b, session, ""); !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("others speak for ever: %v", err)
+		t.Errorf("with endless concurrent appends: %v", err)
 	}
 	b.times = 5
 	if _, err := Undo(t.Context(), b, session, ""); err != nil {
@@ -166,10 +166,10 @@ func TestBusy(t *testing.T) {
 	}
 	b.times = 1000
 	if _, err := Redo(t.Context(), b, session, result.Entry.ID); !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("others speak for ever: %v", err)
+		t.Errorf("with endless concurrent appends: %v", err)
 	}
 	if _, err := Run(t.Context(), job(b, echo(size), size)); !errors.Is(err, ErrMoved) {
-		t.Errorf("others speak for ever: %v", err)
+		t.Errorf("with endless concurrent appends: %v", err)
 	}
 }
 
@@ -198,9 +198,9 @@ func TestBrokenStore(t *testing.T) {
 	sameWindow(t, before, build(t, mem))
 }
 
-// TestUndoReadsWhatIsLive checks that undoing the compaction in effect, with and without
+// TestUndoReadsOnlyLiveEntries checks that undoing the compaction in effect, with and without
 // its ID, does not read a long session from its start.
-func TestUndoReadsWhatIsLive(t *testing.T) {
+func TestUndoReadsOnlyLiveEntries(t *testing.T) {
 	const size = 16_000
 	st := open(t, talk(200, 1000)...)
 	made, err := Run(t.Context(), job(st, echo(size), size))
@@ -209,7 +209,7 @@ func TestUndoReadsWhatIsLive(t *testing.T) {
 	}
 	path, err := window.Collect(st.ReadBack(t.Context(), session, store.End))
 	if p, ok := Current(path); err != nil || !ok || p.ID != made.Entry.ID || !p.Counts || p.Undone || p.Line == "" {
-		t.Errorf("in force is %+v, %v", p, err)
+		t.Errorf("in effect is %+v, %v", p, err)
 	}
 	for _, target := range []firn.EntryID{"", made.Entry.ID} {
 		if _, err := Undo(t.Context(), fromTheEnd{st, t}, session, target); err != nil {
@@ -220,7 +220,7 @@ func TestUndoReadsWhatIsLive(t *testing.T) {
 		}
 	}
 	if _, ok := Current(window.Path{}); ok {
-		t.Error("a session without a compaction has one in force")
+		t.Error("a session without a compaction has one in effect")
 	}
 }
 
@@ -231,7 +231,7 @@ type fromTheEnd struct {
 }
 
 func (f fromTheEnd) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2[firn.Record, error] {
-	f.t.Error("it is read from the beginning")
+	f.t.Error("the store is read from the beginning")
 	return f.Store.Read(ctx, id, after)
 }
 

@@ -72,7 +72,7 @@ func TestAskRetries(t *testing.T) {
 			waited += r.Delay
 		}
 		if len(w.retries) != 3 || time.Since(start) != waited {
-			t.Errorf("%d retries in %v, they told of %v", len(w.retries), time.Since(start), waited)
+			t.Errorf("%d retries in %v, reported were %v", len(w.retries), time.Since(start), waited)
 		}
 		var cut *provider.Error
 		if !errors.As(w.retries[1].Err, &cut) || !cut.Partial || !errors.As(w.retries[2].Err, &cut) || !cut.Partial {
@@ -112,7 +112,7 @@ func TestAskGivesUp(t *testing.T) {
 					t.Errorf("the error is %v", err)
 				}
 				if n := len(m.Requests()); n != tt.asked {
-					t.Errorf("asked %d times, want %d", n, tt.asked)
+					t.Errorf("called %d times, want %d", n, tt.asked)
 				}
 				if took := time.Since(start); took > tt.within || took < tt.within/2 {
 					t.Errorf("took %v, want from %v to %v", took, tt.within/2, tt.within)
@@ -122,8 +122,8 @@ func TestAskGivesUp(t *testing.T) {
 	}
 }
 
-// TestAskHonoursRetryAfter checks that the requested delay is waited for, to the second.
-func TestAskHonoursRetryAfter(t *testing.T) {
+// TestAskHonorsRetryAfter checks that the requested delay is waited for, to the second.
+func TestAskHonorsRetryAfter(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		m := scripted.New(provider.Info{}, scripted.Fail(failure(provider.Temporary, 42*time.Second)), scripted.Reply("yes"))
 		start := time.Now()
@@ -183,7 +183,7 @@ func TestAskEndsWithTheObserver(t *testing.T) {
 		start := time.Now()
 		_, err = provider.Ask(t.Context(), m, provider.Request{}, provider.Backoff{}, func(provider.Event) error { return stop })
 		if err != stop || len(m.Requests()) != 1 || time.Since(start) != 0 {
-			t.Errorf("when told of a retry: got %v after %d requests", err, len(m.Requests()))
+			t.Errorf("with an error from the retry observer: got %v after %d requests", err, len(m.Requests()))
 		}
 	})
 }
@@ -243,7 +243,7 @@ func TestDraft(t *testing.T) {
 	}
 	d.Add(provider.CallDelta{Arguments: "xxx"})
 	if call := got[5].(firn.ToolCall); string(call.Arguments) != "{}" {
-		t.Errorf("what was returned changes: %s", call.Arguments)
+		t.Errorf("the returned draft changes: %s", call.Arguments)
 	}
 }
 

@@ -1,7 +1,7 @@
 package provider
 
 import (
-	_ "embed" // for the built-in catalogue
+	_ "embed" // for the built-in catalog
 	"encoding/json"
 	"fmt"
 	"maps"
@@ -13,11 +13,11 @@ import (
 	"firn.dev"
 )
 
-// AssumedWindow is the context window assumed for a model that is not in the catalogue.
+// AssumedWindow is the context window assumed for a model that is not in the catalog.
 const AssumedWindow = 200_000
 
-// Catalogue holds the sizes and prices of models. The zero catalogue is empty; [Known]
-// returns the built-in one. A catalogue is immutable.
+// Catalogue holds the sizes and prices of models. The zero catalog is empty; [Known]
+// returns the built-in one. A catalog is immutable.
 type Catalogue struct {
 	// specs is keyed by provider, then by model.
 	specs map[string]map[string]Spec
@@ -31,15 +31,15 @@ var modelsJSON []byte
 var known = sync.OnceValue(func() Catalogue {
 	c, err := ParseCatalogue(modelsJSON)
 	if err != nil {
-		return Catalogue{} // unreachable: a test parses the embedded catalogue
+		return Catalogue{} // unreachable: a test parses the embedded catalog
 	}
 	return c
 })
 
-// Known returns the built-in catalogue.
+// Known returns the built-in catalog.
 func Known() Catalogue { return known() }
 
-// ParseCatalogue parses a catalogue: a JSON object of providers, each an object of models,
+// ParseCatalogue parses a catalog: a JSON object of providers, each an object of models,
 // each a [Spec].
 func ParseCatalogue(data []byte) (Catalogue, error) {
 	var c Catalogue
@@ -69,7 +69,7 @@ func (s Spec) check() error {
 	return nil
 }
 
-// Providers returns the names of all providers in the catalogue, sorted.
+// Providers returns the names of all providers in the catalog, sorted.
 func (c Catalogue) Providers() []string { return slices.Sorted(maps.Keys(c.specs)) }
 
 // Names returns the names of all models of a provider, sorted.
@@ -79,7 +79,7 @@ func (c Catalogue) Names(provider string) []string {
 
 // Find returns the spec of a model, given the names of the provider and the model.
 //
-// A name matches a catalogue entry if the two differ only by a date or "-latest" suffix, or
+// A name matches a catalog entry if the two differ only by a date or "-latest" suffix, or
 // by dots in place of dashes. A name of the form vendor/model is also looked up at the
 // vendor. If nothing matches, Find falls back to the provider's model with the longest name
 // that is a prefix of this one, and then to a model of that name at another provider, as is

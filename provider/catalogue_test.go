@@ -56,8 +56,8 @@ func TestKnown(t *testing.T) {
 	}
 }
 
-// catalogue returns a small catalogue in which each model has a different window.
-func catalogue(t *testing.T) provider.Catalogue {
+// catalog returns a small catalog in which each model has a different window.
+func catalog(t *testing.T) provider.Catalogue {
 	t.Helper()
 	c, err := provider.ParseCatalogue([]byte(`{
 		"anthropic": {
@@ -76,7 +76,7 @@ func catalogue(t *testing.T) provider.Catalogue {
 }
 
 func TestFind(t *testing.T) {
-	c := catalogue(t)
+	c := catalog(t)
 	tests := []struct {
 		provider, model string
 		window          int64
@@ -135,14 +135,14 @@ func TestFind(t *testing.T) {
 		t.Errorf("the maker's price is %+v", s.Price)
 	}
 	if s := c.Find("my-server", "llama-9"); s.Price != (provider.Price{}) {
-		t.Errorf("a price that hosts do not agree on is told: %+v", s.Price)
+		t.Errorf("a price that differs between hosts is returned: %+v", s.Price)
 	}
 	if s := (provider.Catalogue{}).Find("openai", "gpt-9"); s != (provider.Spec{Window: provider.AssumedWindow, Assumed: true}) {
-		t.Errorf("the empty catalogue knows %+v", s)
+		t.Errorf("the empty catalog knows %+v", s)
 	}
 }
 
-// TestFindTrueNames checks that names in actual use are found in the embedded catalogue.
+// TestFindTrueNames checks that names in actual use are found in the embedded catalog.
 func TestFindTrueNames(t *testing.T) {
 	for _, name := range []string{
 		"anthropic claude-sonnet-4-5-20250929", "anthropic claude-3-5-sonnet-latest", "anthropic claude-opus-4-1",
@@ -158,7 +158,7 @@ func TestFindTrueNames(t *testing.T) {
 }
 
 func TestWith(t *testing.T) {
-	c := catalogue(t)
+	c := catalog(t)
 	before := c.Find("openai", "gpt-9")
 	var overrides map[string]provider.Override
 	if err := json.Unmarshal([]byte(`{
@@ -195,7 +195,7 @@ func TestWith(t *testing.T) {
 		}
 	}
 	if c.Find("openai", "gpt-9") != before || len(c.Names("ollama")) != 0 {
-		t.Error("the catalogue itself was changed")
+		t.Error("the catalog itself was changed")
 	}
 	var wrong []string
 	for key, o := range overrides {
@@ -209,7 +209,7 @@ func TestWith(t *testing.T) {
 	}
 	empty := provider.Catalogue{}.With(maps.Clone(overrides))
 	if s := empty.Find("ollama", "qwen3:8b"); s.Window != 4096 || s.Assumed {
-		t.Errorf("the empty catalogue does not take an override: %+v", s)
+		t.Errorf("the empty catalog does not accept an override: %+v", s)
 	}
 }
 

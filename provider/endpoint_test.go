@@ -49,7 +49,7 @@ func fails(t *testing.T, err error, kind provider.Kind) *provider.Error {
 		t.Errorf("the error is of kind %s, marked %s/%s; want %s: %v", e.Kind, e.Provider, e.Model, kind, e)
 	}
 	if strings.Contains(err.Error(), key) {
-		t.Errorf("the error tells the key: %v", err)
+		t.Errorf("the error contains the key: %v", err)
 	}
 	return e
 }
@@ -238,7 +238,7 @@ func TestPostLetsGoWhenClosed(t *testing.T) {
 // TestPostIsRedirected checks that a redirect does not send the key to another host.
 func TestPostIsRedirected(t *testing.T) {
 	elsewhere := serve(t, func(w http.ResponseWriter, r *http.Request) {
-		t.Errorf("asked elsewhere, with %v", r.Header)
+		t.Errorf("another host was called, with %v", r.Header)
 	})
 	var server *httptest.Server
 	server = serve(t, func(w http.ResponseWriter, r *http.Request) {

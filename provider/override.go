@@ -30,7 +30,7 @@ func (o Override) Check() error {
 	return o.apply(Spec{Window: math.MaxInt64}).check()
 }
 
-// With returns a catalogue that includes the overrides, keyed by provider/model as passed
+// With returns a catalog that includes the overrides, keyed by provider/model as passed
 // to [Catalogue.Find]. Values that an override does not set stay as Find returns them. An
 // override that sets the window makes the model known. Invalid overrides are ignored; see
 // [Override.Check].

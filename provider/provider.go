@@ -3,7 +3,7 @@
 //
 // [Model] is the contract. Packages anthropic, openai, offline and scripted implement it,
 // and package providertest tests it. This package also contains the shared parts: kinds of
-// failure ([Error]), requests with retries ([Ask]), the catalogue of known models
+// failure ([Error]), requests with retries ([Ask]), the catalog of known models
 // ([Catalogue]) and the HTTP client ([Endpoint]).
 //
 // A provider never reads or writes a log.
@@ -54,7 +54,7 @@ func (i Info) Ask() window.Ask {
 	return window.Ask{API: i.API, Provider: i.Provider, Model: i.Name}
 }
 
-// Spec is the catalogue entry of a model.
+// Spec is the catalog entry of a model.
 type Spec struct {
 	// Window is the maximum number of tokens of a request and its answer together.
 	// MaxOutput is the maximum of the answer, or zero if unknown.

@@ -179,7 +179,7 @@ func TestAfter(t *testing.T) {
 		}
 	}
 	if e := provider.ResponseError("p", "m", 401, h("Retry-After", "7"), nil, noon); e.RetryAfter != 0 {
-		t.Errorf("who is not let in is told to come back after %v", e.RetryAfter)
+		t.Errorf("an unauthorized caller should retry after %v", e.RetryAfter)
 	}
 }
 

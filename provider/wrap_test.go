@@ -22,7 +22,7 @@ func TestWrap(t *testing.T) {
 	m := offline.New(offline.Options{})
 	w := provider.Wrap(m, none)
 	for e, err := range w.Stream(t.Context(), req) {
-		t.Errorf("it was asked itself, and says %v %v", e, err)
+		t.Errorf("it was called itself, and returns %v %v", e, err)
 	}
 	if got, want := w.Info().Name, m.Info().Name; asked != 1 || got != want {
 		t.Errorf("%q was asked %d times, want %q once", got, asked, want)
@@ -36,6 +36,6 @@ func TestWrap(t *testing.T) {
 		t.Errorf("it counts %d, %v, want %d", got, err, want)
 	}
 	if _, ok := provider.Wrap(scripted.New(provider.Info{}), none).(provider.Counter); ok {
-		t.Error("it counts, and what it is made of cannot")
+		t.Error("it counts tokens although the wrapped model cannot")
 	}
 }

@@ -1,5 +1,4 @@
-// Package proving is the room of proofs that take long or need other programs:
-// benchmarks (bench), long runs under faults (soak), and the real Claude Code, Codex, pi
-// and OpenClaw (interop).
-// It may import everything; the product imports nothing of it.
+// Package proving contains long-running checks and those that need other programs: benchmarks
+// (bench), long runs under faults (soak), and tests with the real Claude Code, Codex, pi and
+// OpenClaw (interop). It may import everything; no other package imports it.
 package proving

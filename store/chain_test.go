@@ -226,12 +226,12 @@ func TestPrepareTargets(t *testing.T) {
 	)
 }
 
-func TestPrepareAsksOnlyForWhatItCannotSee(t *testing.T) {
+func TestPrepareLooksUpOnlyUnknownEntries(t *testing.T) {
 	broken := errors.New("disk")
 	ask := func(firn.EntryID) (bool, error) { return false, broken }
 	near := []firn.Entry{{ID: "a", Parent: "head", Body: user("a")}, {ID: "b", Body: user("b")}, {Parent: "a", Body: &firn.Tombstone{Target: "head"}}}
 	if _, err := store.Prepare(tail, now, near, ask); err != nil {
-		t.Errorf("Prepare asked for something at hand: %v", err)
+		t.Errorf("Prepare looked up an entry that it had: %v", err)
 	}
 	if _, err := store.Prepare(tail, now, []firn.Entry{{Parent: "far", Body: user("a")}}, ask); !errors.Is(err, broken) {
 		t.Errorf("Prepare hid the failure of the store: %v", err)
@@ -250,7 +250,7 @@ func TestPrepareLargeBatch(t *testing.T) {
 	}
 	entries[99].ID = entries[2].ID
 	if _, err := store.Prepare(tail, now, entries, old); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("Prepare with an id twice: %v", err)
+		t.Errorf("Prepare with a duplicate ID: %v", err)
 	}
 }
 

@@ -15,7 +15,7 @@ func ExampleLoadOrCreate() {
 	s := memstore.New(memstore.Options{})
 	defer s.Close()
 
-	// Every message from the same place belongs to the same session.
+	// All messages with the same key belong to the same session.
 	for _, text := range []string{"hello", "are you still there?"} {
 		id, err := store.LoadOrCreate(ctx, s, "agent:main:dm:anna")
 		if err != nil {
@@ -49,8 +49,8 @@ func ExampleLoadOrCreate() {
 	// 2 message
 }
 
-// Without a gateway there is no index, so sessions are read one by one to find a text:
-// newest session first, and each from its end.
+// Without a gateway there is no index, so a text search reads the sessions one by one: newest
+// session first, each from its end.
 func ExampleStore_search() {
 	ctx := context.Background()
 	s := memstore.New(memstore.Options{})

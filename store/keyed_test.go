@@ -107,7 +107,7 @@ func TestLoadOrCreateYields(t *testing.T) {
 		shown++
 	}
 	if hidden != 1 || shown != 0 {
-		t.Errorf("the session that was begun in vain is hidden %d times, shown %d times", hidden, shown)
+		t.Errorf("the unused session is hidden %d times, shown %d times", hidden, shown)
 	}
 }
 
@@ -117,9 +117,9 @@ func TestLoadOrCreateFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := store.LoadOrCreate(t.Context(), mem, "k"); !errors.Is(err, firn.ErrClosed) {
-		t.Errorf("LoadOrCreate of a closed store: %v", err)
+		t.Errorf("LoadOrCreate on a closed store: %v", err)
 	}
 	if _, err := store.LoadOrCreate(t.Context(), mem, ""); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("LoadOrCreate of no key: %v", err)
+		t.Errorf("LoadOrCreate without a key: %v", err)
 	}
 }

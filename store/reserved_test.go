@@ -35,14 +35,14 @@ func TestCheckOutside(t *testing.T) {
 	}
 }
 
-// TestCountsAreNotBelieved reads implausible counts.
-func TestCountsAreNotBelieved(t *testing.T) {
+// TestImplausibleCountsAreIgnored checks that implausible counts are not used.
+func TestImplausibleCountsAreIgnored(t *testing.T) {
 	for data, want := range map[string]bool{
 		`{"turns":3,"input":10}`: true, `{"turns":-5}`: false, `{"input":9223372036854775807,"output":9223372036854775807}`: false,
 		`{"cost":-1}`: false, `{"cost":1e300}`: false, `{"messages":-1}`: false, `{"window":-1}`: false,
 	} {
 		if _, ok := store.CountsOf(&firn.Custom{Type: firn.CountersType, Data: json.RawMessage(data)}); ok != want {
-			t.Errorf("%s is believed: %v", data, ok)
+			t.Errorf("%s is accepted: %v", data, ok)
 		}
 	}
 }

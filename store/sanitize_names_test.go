@@ -134,7 +134,7 @@ func TestExtraFieldsReadBack(t *testing.T) {
 					e.Body = plain.Body
 				}
 				if fine := survives(e); fine != (err == nil) && (!fine || !always[name]) {
-					t.Errorf("%s with %q: %s: read back as it was: %t, and the gate says: %v", what, name, value, fine, err)
+					t.Errorf("%s with %q: %s: unchanged when read back: %t, Prepare returns: %v", what, name, value, fine, err)
 				}
 			}
 		}

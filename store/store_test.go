@@ -12,14 +12,14 @@ import (
 	"firn.dev/store/memstore"
 )
 
-func TestConflictSaysWhereTheEndIs(t *testing.T) {
+func TestConflictMessageHasTheEnd(t *testing.T) {
 	for expect, want := range map[store.Pos]string{store.Start: "exists already", 7: "expected at 7"} {
 		var err error = &store.Conflict{ID: "s1", Expect: expect, End: 42}
 		if !errors.Is(err, firn.ErrConflict) {
 			t.Errorf("%v is not an ErrConflict", err)
 		}
 		if s := err.Error(); !strings.Contains(s, want) || !strings.Contains(s, "s1") || !strings.Contains(s, "42") {
-			t.Errorf("the conflict says %q", s)
+			t.Errorf("the conflict's message is %q", s)
 		}
 	}
 }
@@ -30,7 +30,7 @@ func TestAs(t *testing.T) {
 		t.Errorf("As through two wrappers = %v, %v", got, ok)
 	}
 	if got, ok := store.As[store.Keyed](plainStore{mem}); ok {
-		t.Errorf("As found %v in a store that has it not", got)
+		t.Errorf("As found %v in a store without it", got)
 	}
 }
 

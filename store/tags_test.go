@@ -21,7 +21,7 @@ func TestNewTagsChecksTags(t *testing.T) {
 	}
 	for _, tag := range []string{"", "a b", "a,b", "+a", "-a", "a\n", "a\x00", "\xff", strings.Repeat("x", 41), "a\u2028"} {
 		if _, err := store.NewTags([]string{tag}); !errors.Is(err, firn.ErrInvalid) {
-			t.Errorf("%q is taken: %v", tag, err)
+			t.Errorf("%q is accepted: %v", tag, err)
 		}
 	}
 }
@@ -45,7 +45,7 @@ func TestTagsAreReadBack(t *testing.T) {
 		many = append(many, fmt.Sprint("t", i))
 	}
 	if _, err := store.NewTags(many); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("%d tags are taken: %v", len(many), err)
+		t.Errorf("%d tags are accepted: %v", len(many), err)
 	}
 	if _, err := store.NewTags(append(many[:5], many[:5]...)); err != nil {
 		t.Error(err)
@@ -104,10 +104,10 @@ func TestQuerySelects(t *testing.T) {
 		{store.Query{Text: "trip", Tag: "work", Source: "pi-1", Since: noon.Add(-1), Until: noon.Add(1)}, true, false},
 	} {
 		if got := test.q.Matches(info); got != test.theirs {
-			t.Errorf("%+v selects the mirrored one: %v", test.q, got)
+			t.Errorf("%+v selects the mirrored session: %v", test.q, got)
 		}
 		if got := test.q.Matches(own); got != test.our {
-			t.Errorf("%+v selects our own: %v", test.q, got)
+			t.Errorf("%+v selects the native session: %v", test.q, got)
 		}
 	}
 }

@@ -70,7 +70,7 @@ func TestBoundCountsWhatIsMissing(t *testing.T) {
 	}
 	missing := whole[len(before) : len(whole)-len(after)]
 	if chars != len(missing) || lines != strings.Count(missing, "\n") {
-		t.Errorf("told %d and %d, missing are %d and %d", chars, lines, len(missing), strings.Count(missing, "\n"))
+		t.Errorf("reported %d and %d, missing are %d and %d", chars, lines, len(missing), strings.Count(missing, "\n"))
 	}
 }
 
@@ -104,7 +104,7 @@ func TestBoundKeepsImagesInTheirPlaces(t *testing.T) {
 	has(t, firn.JoinText(shown), "small\n", "4,007 lines left out here]", "end\n")
 	lacks(t, firn.JoinText(shown), "middle")
 	if parts[2].(firn.Text).Text != numbered(3000) {
-		t.Error("what was given was changed")
+		t.Error("the input was modified")
 	}
 }
 

@@ -163,7 +163,7 @@ func TestCalcTellsTheFraction(t *testing.T) {
 		t.Errorf("got %+v", got)
 	}
 	if got := details[calc](t, result(t, tool.Calc(), args{"expression": "sqrt(2)"})); got.Exact != "" {
-		t.Errorf("a root is told to be exactly %s", got.Exact)
+		t.Errorf("a root is reported as exactly %s", got.Exact)
 	}
 }
 

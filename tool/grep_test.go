@@ -73,7 +73,7 @@ func TestGrepRefuses(t *testing.T) {
 		}
 	}
 	if err := fails(t, find(t, w, "grep"), args{"pattern": "x", "path": "none"}); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("a path that is not there: %v", err)
+		t.Errorf("a missing path: %v", err)
 	}
 }
 

@@ -37,7 +37,7 @@ func TestListDir(t *testing.T) {
 	}
 	has(t, fails(t, list, args{"path": "b.txt"}).Error(), "b.txt is a file of 5 bytes, not a directory: read_file shows it")
 	if err := fails(t, list, args{"path": "none"}); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("a directory that is not there: %v", err)
+		t.Errorf("a missing directory: %v", err)
 	}
 	if err := fails(t, list, args{"depth": 99}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("too deep: %v", err)

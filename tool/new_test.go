@@ -165,7 +165,7 @@ func TestWrongArgumentsAreTold(t *testing.T) {
 			var got everything
 			_, err := keeper(&got).Run(t.Context(), json.RawMessage(c.given))
 			if err == nil {
-				t.Fatalf("taken as %+v", got)
+				t.Fatalf("accepted as %+v", got)
 			}
 			has(t, err.Error(), "invalid arguments for keep: ", c.want)
 			if !errors.Is(err, firn.ErrInvalid) {
@@ -233,7 +233,7 @@ func FuzzArguments(f *testing.F) {
 			return // times in the year 10000 can be decoded but not encoded
 		}
 		if _, err := keeper(&second).Run(context.Background(), again); err != nil {
-			t.Fatalf("%s was taken, %s was not: %v", raw, again, err)
+			t.Fatalf("%s was accepted, %s was not: %v", raw, again, err)
 		}
 	})
 }

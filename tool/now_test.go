@@ -40,6 +40,6 @@ func TestNowHasAClock(t *testing.T) {
 	before := time.Now().Truncate(time.Second)
 	at := details[struct{ Time time.Time }](t, result(t, tool.Now(nil), nil)).Time
 	if at.Before(before) || at.After(time.Now()) {
-		t.Errorf("it is %v, told as %v", before, at)
+		t.Errorf("it is %v, reported as %v", before, at)
 	}
 }

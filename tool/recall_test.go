@@ -27,7 +27,7 @@ func TestRecallShowsHits(t *testing.T) {
 	})
 	text := call(t, recall, args{"query": " the trip ", "limit": 2})
 	if asked != "the trip 2" {
-		t.Errorf("asked for %s", asked)
+		t.Errorf("requested %s", asked)
 	}
 	want := "[1] session 01k7, entry 5, 2026-03-10\n  we said\n  [9] so\n\n[2] \"memory/a\\nb.md\"\n  " + strings.Repeat("é", 1000) + "…"
 	if text != want {
@@ -35,11 +35,11 @@ func TestRecallShowsHits(t *testing.T) {
 	}
 	call(t, recall, args{"query": "x"})
 	if asked != "x 5" {
-		t.Errorf("asked for %s", asked)
+		t.Errorf("requested %s", asked)
 	}
 	call(t, recall, args{"query": "x", "limit": 1000})
 	if asked != "x 20" {
-		t.Errorf("asked for %s", asked)
+		t.Errorf("requested %s", asked)
 	}
 }
 
@@ -73,10 +73,10 @@ func TestRememberAndForget(t *testing.T) {
 		return "forgotten", nil
 	})
 	if got := call(t, remember, args{"text": "Anna likes tea", "name": "Anna", "type": "preference"}); got != "noted" {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	if got := call(t, forget, args{"what": " agent/anna "}); got != "forgotten" {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	if len(kept) != 1 || kept[0] != (tool.Memo{Text: "Anna likes tea", Name: "Anna", Type: "preference"}) || len(dropped) != 1 || dropped[0] != "agent/anna" {
 		t.Errorf("kept %+v, dropped %q", kept, dropped)
@@ -92,7 +92,7 @@ func TestRememberAndForget(t *testing.T) {
 		}
 	}
 	if len(kept) != 1 || len(dropped) != 1 {
-		t.Error("what is wrong was handed on")
+		t.Error("an invalid query was passed on")
 	}
 	broken := tool.Remember(func(context.Context, tool.Memo) (string, error) { return "", firn.ErrLocked })
 	if err := fails(t, broken, args{"text": "x"}); !errors.Is(err, firn.ErrLocked) {

@@ -59,6 +59,9 @@ func (w *Workspace) recorded(ctx context.Context, name string, change func() err
 		return fmt.Errorf("the file was not changed, because its content could not be kept: %w", err)
 	}
 	changed := change()
+	if w.changed != nil {
+		w.changed(before.Path)
+	}
 	after, err := w.fileState(name)
 	if err == nil {
 		err = r.After(context.WithoutCancel(ctx), before, after)

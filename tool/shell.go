@@ -164,6 +164,8 @@ type runningCommand struct {
 	// is the reason, if there is one.
 	watch   *treeWatch
 	unknown string
+	// changes adds the changed files of a command in the background; nil in the foreground.
+	changes func(context.Context, *shellDetails)
 }
 
 // start starts a command. The caller must call finish.
@@ -199,7 +201,11 @@ func (c *runningCommand) finish(ctx context.Context, timeout time.Duration) (Res
 
 	details := shellDetails{Millis: time.Since(c.began).Milliseconds(), TimedOut: errors.Is(stopped, errTimeout)}
 	details.Cancelled = stopped != nil && !details.TimedOut
-	c.addChanges(ctx, &details)
+	if c.changes != nil {
+		c.changes(ctx, &details)
+	} else {
+		c.addChanges(ctx, &details)
+	}
 	result := outcome(c.out, c.cmd, err, details, timeout)
 	if details.Cancelled {
 		return result, fmt.Errorf("run a command: %w", stopped)

@@ -75,6 +75,8 @@ type treeWatch struct {
 	limit int
 	git   bool
 	files map[string]*watchedFile
+	// last is the scan of the last comparison.
+	last map[string]*watchedFile
 }
 
 // errManyFiles means that a directory has more files than are compared.
@@ -238,7 +240,10 @@ func (w *treeWatch) stat(files map[string]*watchedFile, name string) error {
 func (w *treeWatch) keepContents() {
 	var total int64
 	for name, f := range w.files {
-		if f.blob != "" || f.size > maxWatchedFile || total+f.size > maxWatched {
+		if f.known {
+			total += f.size
+		}
+		if f.known || f.blob != "" || f.size > maxWatchedFile || total+f.size > maxWatched {
 			continue
 		}
 		content, err := os.ReadFile(filepath.Join(w.dir, filepath.FromSlash(name)))
@@ -257,6 +262,7 @@ func (w *treeWatch) record(ctx context.Context) (changed []shellChange, total in
 	if err != nil {
 		return nil, 0, err
 	}
+	w.last = after
 	var names []string
 	for name, f := range w.files {
 		if now := after[name]; now == nil || !now.same(*f) {
@@ -283,6 +289,29 @@ func (w *treeWatch) record(ctx context.Context) (changed []shellChange, total in
 	}
 	r, _ := ctx.Value(recorderKey{}).(BatchRecorder)
 	return changed, len(names), r.Changed(ctx, changes)
+}
+
+// advance makes a scan the state to compare with. Contents of unchanged files are kept.
+func (w *treeWatch) advance(after map[string]*watchedFile) {
+	for name, now := range after {
+		if f := w.files[name]; f != nil && f.same(*now) {
+			now.content, now.known = f.content, f.known
+		}
+	}
+	w.files = after
+	w.keepContents()
+}
+
+// acceptFile makes the present state of one file the one to compare with.
+func (w *treeWatch) acceptFile(name string) {
+	delete(w.files, name)
+	if w.stat(w.files, name) != nil || w.files[name] == nil {
+		return
+	}
+	if f := w.files[name]; f.size <= maxWatchedFile {
+		content, err := os.ReadFile(w.path(name))
+		f.content, f.known = content, err == nil && int64(len(content)) == f.size
+	}
 }
 
 // lostText names the files that cannot be restored; empty if there are none.

@@ -11,6 +11,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"syscall"
 	"testing"
 )
 
@@ -113,7 +114,7 @@ func TestShellChanges(t *testing.T) {
 }
 
 // TestShellChangesLimit checks that a tree with too many files is not compared, which the
-// details say, and that nothing is looked at if it is turned off.
+// details report, and that nothing is examined if the comparison is disabled.
 func TestShellChangesLimit(t *testing.T) {
 	dir := t.TempDir()
 	for i := range 20 {
@@ -138,5 +139,79 @@ func TestShellChangesLimit(t *testing.T) {
 	}
 	if len(b.all) != 400 || stored != maxStored {
 		t.Errorf("recorded %d changes with %d contents", len(b.all), stored)
+	}
+}
+
+// TestBackgroundChanges finds the files that a command in the background changes: at the next
+// turn while it runs, when its output is read, and when it ends. Files that other tools write
+// meanwhile are not among them.
+func TestBackgroundChanges(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	put(t, dir, "a.txt", "old")
+	if err := syscall.Mkfifo(filepath.Join(dir, "go"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	s := NewShells(ShellOptions{Dir: dir, Env: os.Environ(), WatchFiles: 100})
+	t.Cleanup(func() { s.Close() })
+	w, err := OpenWorkspace(dir, WorkspaceOptions{Changed: s.Accept})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	call := func(b *batch, name string, arguments string) (r Result, d jobDetails) {
+		t.Helper()
+		for _, x := range append(s.Tools(), w.Tools()...) {
+			if x.Spec().Name == name {
+				if r, err = x.Run(WithChangeRecorder(t.Context(), b), json.RawMessage(arguments)); err != nil {
+					t.Fatal(err)
+				}
+				_ = json.Unmarshal(r.Details, &d)
+				return r, d
+			}
+		}
+		t.Fatalf("no tool %s", name)
+		return r, d
+	}
+	expect := func(b *batch, want ...string) {
+		t.Helper()
+		if got := b.texts(dir); !slices.Equal(got, want) {
+			t.Errorf("recorded %q, want %q", got, want)
+		}
+	}
+	started, other := &batch{}, &batch{}
+	step := func() { // the command reads and writes the pipe in turn
+		t.Helper()
+		if err := os.WriteFile(filepath.Join(dir, "go"), []byte("x"), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		if _, err := os.ReadFile(filepath.Join(dir, "go")); err != nil {
+			t.Fatal(err)
+		}
+	}
+	_, d := call(started, "shell", `{"background":true,"command":"cat go; printf new > a.txt; echo x > go; cat go; printf b > b.txt; echo x > go; cat go; rm a.txt"}`)
+	step()
+	s.Compare() // the next turn
+	expect(started, "a.txt old>new")
+	call(other, "write_file", `{"path":"own.txt","content":"mine"}`)
+	call(other, "shell", `{"command":"printf theirs > theirs.txt"}`)
+	s.Compare()
+	expect(started, "a.txt old>new")
+	expect(other, "theirs.txt ->theirs") // write_file is recorded by Before and After
+	step()
+	_, d = call(other, "shell_output", `{"handle":"`+d.Handle+`"}`)
+	expect(started, "a.txt old>new", "b.txt ->b")
+	if d.ChangedFiles != 2 || len(d.Changed) != 2 || d.Changed[1].Path != "b.txt" {
+		t.Errorf("the details are %+v", d)
+	}
+	if err := os.WriteFile(filepath.Join(dir, "go"), []byte("x"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	r, _ := call(other, "shell_output", `{"handle":"`+d.Handle+`","wait":60}`)
+	expect(started, "a.txt new>-", "a.txt old>new", "b.txt ->b")
+	if !strings.Contains(string(r.Details), `"changedFiles":3`) {
+		t.Errorf("the last details are %s", r.Details)
 	}
 }

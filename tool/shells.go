@@ -35,7 +35,9 @@ type Shells struct {
 type shellJob struct {
 	handle string
 	run    *runningCommand
-	cancel context.CancelCauseFunc
+	// changes are the files that it changed.
+	changes *jobChanges
+	cancel  context.CancelCauseFunc
 	// done is closed when result is set.
 	done   chan struct{}
 	result Result
@@ -77,6 +79,11 @@ type pollArguments struct {
 type jobDetails struct {
 	Handle  string `json:"handle"`
 	Running bool   `json:"running"`
+	// Changed, ChangedFiles and Unknown are as for a command in the foreground, since the
+	// command started.
+	Changed      []shellChange `json:"changed,omitempty"`
+	ChangedFiles int           `json:"changedFiles,omitempty"`
+	Unknown      string        `json:"changesUnknown,omitempty"`
 }
 
 // Tools returns the tools.
@@ -94,9 +101,11 @@ func (s *Shells) shell(ctx context.Context, a shellsArguments) (Result, error) {
 		return Result{}, err
 	}
 	if !a.Background {
+		s.Compare()
+		defer s.acceptAll()
 		return s.o.run(ctx, a.Command, s.o.timeout(a.Timeout, s.o.Timeout, s.o.MaxTimeout))
 	}
-	j, err := s.start(a.Command, s.o.timeout(a.Timeout, s.o.MaxBackground, s.o.MaxBackground))
+	j, err := s.start(ctx, a.Command, s.o.timeout(a.Timeout, s.o.MaxBackground, s.o.MaxBackground))
 	if err != nil {
 		return Result{}, err
 	}
@@ -106,7 +115,8 @@ func (s *Shells) shell(ctx context.Context, a shellsArguments) (Result, error) {
 
 // start starts a command in the background. The handle is random, so that a session cannot
 // use the commands of another.
-func (s *Shells) start(command string, timeout time.Duration) (*shellJob, error) {
+func (s *Shells) start(callCtx context.Context, command string, timeout time.Duration) (*shellJob, error) {
+	changes := s.o.watchJob(callCtx)
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.closed {
@@ -121,7 +131,8 @@ func (s *Shells) start(command string, timeout time.Duration) (*shellJob, error)
 		return nil, err
 	}
 	ctx, cancel := context.WithCancelCause(context.Background())
-	j := &shellJob{handle: "sh-" + strings.ToLower(rand.Text()[:16]), run: run, cancel: cancel, done: make(chan struct{})}
+	j := &shellJob{handle: "sh-" + strings.ToLower(rand.Text()[:16]), run: run, changes: changes, cancel: cancel, done: make(chan struct{})}
+	run.changes = changes.addTo
 	s.jobs[j.handle] = j
 	s.group.Go(func() {
 		defer cancel(nil)
@@ -182,8 +193,14 @@ func (s *Shells) output(ctx context.Context, a pollArguments) (Result, error) {
 	if j.ended() {
 		return s.last(j), nil
 	}
+	d := shellDetails{}
+	j.changes.addTo(ctx, &d)
 	said := fmt.Sprintf("[still running, for %s]", time.Since(j.run.began).Round(time.Second))
-	return Result{Parts: TextResult(onLine(j.run.out.take(), said, "")).Parts, Details: quote(jobDetails{Handle: j.handle, Running: true})}, nil
+	text := onLine(j.run.out.take(), said, "")
+	if lost := lostText(d.Changed, d.ChangedFiles); lost != "" {
+		text = onLine(text, lost, "")
+	}
+	return Result{Parts: TextResult(text).Parts, Details: quote(jobDetails{Handle: j.handle, Running: true, Changed: d.Changed, ChangedFiles: d.ChangedFiles, Unknown: d.Unknown})}, nil
 }
 
 // last returns the result of a command that has ended and forgets it.

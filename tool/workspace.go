@@ -20,6 +20,7 @@ type Workspace struct {
 	// dir is the directory as given, real the same with symbolic links resolved.
 	dir, real string
 	readOnly  bool
+	changed   func(path string)
 	// writing serializes changes, so that parallel calls do not lose each other's.
 	writing sync.Mutex
 }
@@ -28,6 +29,9 @@ type Workspace struct {
 type WorkspaceOptions struct {
 	// ReadOnly omits all tools that write.
 	ReadOnly bool
+	// Changed is called after a tool changed a file, with its absolute path, for calls whose
+	// changes are recorded. It may be nil; see [Shells.Accept].
+	Changed func(path string)
 }
 
 // OpenWorkspace opens an existing directory. The workspace follows the directory if it is
@@ -48,7 +52,7 @@ func OpenWorkspace(dir string, o WorkspaceOptions) (*Workspace, error) {
 	if err != nil {
 		real = abs // absolute paths are then compared with the given name only
 	}
-	return &Workspace{root: root, dir: abs, real: real, readOnly: o.ReadOnly}, nil
+	return &Workspace{root: root, dir: abs, real: real, readOnly: o.ReadOnly, changed: o.Changed}, nil
 }
 
 // Dir returns the absolute path of the workspace.

@@ -15,7 +15,7 @@ import (
 func TestOpenWorkspace(t *testing.T) {
 	dir := tree(t, map[string]string{"a.txt": "x"})
 	if _, err := tool.OpenWorkspace(filepath.Join(dir, "none"), tool.WorkspaceOptions{}); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("a directory that is not there: %v", err)
+		t.Errorf("a missing directory: %v", err)
 	}
 	if _, err := tool.OpenWorkspace(filepath.Join(dir, "a.txt"), tool.WorkspaceOptions{}); err == nil {
 		t.Error("a file was opened as a workspace")
@@ -125,7 +125,7 @@ func TestNothingLeadsOut(t *testing.T) {
 		t.Errorf("the secret is now %q, %v", data, err)
 	}
 	if entries, err := os.ReadDir(outer); err != nil || len(entries) != 2 {
-		t.Errorf("there are now %v beside the workspace, %v", entries, err)
+		t.Errorf("there are now %v next to the workspace, %v", entries, err)
 	}
 	// Walks do not follow the links.
 	lacks(t, call(t, find(t, w, "grep"), args{"pattern": "secret"}), "the secret")

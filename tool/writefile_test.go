@@ -95,7 +95,7 @@ func TestWriteFileReplacesWhole(t *testing.T) {
 	call(t, find(t, w, "write_file"), args{"path": "a.txt", "content": "new content"})
 	buf := make([]byte, 20)
 	if n, _ := reader.Read(buf); string(buf[:n]) != "old" {
-		t.Errorf("who had it open reads %q", buf[:n])
+		t.Errorf("a process that had it open reads %q", buf[:n])
 	}
 }
 

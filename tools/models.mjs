@@ -40,7 +40,7 @@ function spec(model) {
   return kept;
 }
 
-const catalogue = {};
+const catalog = {};
 for (const source of sources) {
   const folder = join(root, "interop", "node_modules", source);
   const { MODELS } = await import(pathToFileURL(join(folder, "dist", "models.generated.js")));
@@ -49,7 +49,7 @@ for (const source of sources) {
   for (const provider of wanted) {
     for (const model of Object.values(MODELS[provider] ?? {})) {
       if (unwanted.test(model.id) || !(model.contextWindow > 0)) continue;
-      (catalogue[provider] ??= {})[model.id] = spec(model);
+      (catalog[provider] ??= {})[model.id] = spec(model);
       count++;
     }
   }
@@ -57,10 +57,10 @@ for (const source of sources) {
 }
 
 const byName = ([a], [b]) => (a < b ? -1 : a > b ? 1 : 0);
-const providers = Object.entries(catalogue).sort(byName).map(([provider, models]) => {
+const providers = Object.entries(catalog).sort(byName).map(([provider, models]) => {
   const lines = Object.entries(models).sort(byName).map(([name, s]) => `    ${JSON.stringify(name)}: ${JSON.stringify(s)}`);
   return `  ${JSON.stringify(provider)}: {\n${lines.join(",\n")}\n  }`;
 });
 const text = `{\n${providers.join(",\n")}\n}\n`;
 writeFileSync(join(root, "provider", "models.json"), text);
-console.log(`provider/models.json: ${Object.keys(catalogue).length} providers, ${text.length} bytes`);
+console.log(`provider/models.json: ${Object.keys(catalog).length} providers, ${text.length} bytes`);

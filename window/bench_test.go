@@ -10,8 +10,8 @@ import (
 	"firn.dev/window"
 )
 
-// largeSession is a session of about so many bytes of text, a turn of one tool
-// call after the other, mostly ASCII.
+// largeSession returns a session with about the given number of bytes of text: turns with one
+// tool call each, mostly ASCII.
 func largeSession(size int) log {
 	l := parse("s header")
 	small, large := strings.Repeat("some words ", 20), strings.Repeat("a line of output with words in it\n", 150)
@@ -60,8 +60,8 @@ func BenchmarkBuild(b *testing.B) {
 	}
 }
 
-// tenThousand is a path of 10,000 entries: 2,500 turns of one tool call each,
-// or one turn of 5,000.
+// tenThousand returns a path of 10,000 entries: 2,500 turns with one tool call each, or one
+// turn with 5,000 calls.
 func tenThousand(oneTurn bool) window.Path {
 	var messages []firn.Message
 	for _, rec := range largeSession(2500 * 6600)[1:] {
@@ -75,8 +75,8 @@ func tenThousand(oneTurn bool) window.Path {
 	return window.PathOf(messages[:min(len(messages), 10000)])
 }
 
-// BenchmarkShrink does for each request what makes a path of 10,000 entries and
-// some 16 MB fit.
+// BenchmarkShrink measures the steps that make a path of 10,000 entries and about 16 MB fit a
+// request.
 func BenchmarkShrink(b *testing.B) {
 	turns, single := tenThousand(false), tenThousand(true)
 	ways := []struct {

@@ -16,8 +16,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// verify builds the window of a session for every provider and checks all that
-// is promised of it.
+// verify builds the window of a session for every provider and checks its guarantees.
 func verify(t testing.TB, p window.Path, ask window.Ask) {
 	t.Helper()
 	before := fmt.Sprintf("%#v", snapshot(p))
@@ -32,20 +31,19 @@ func verify(t testing.TB, p window.Path, ask window.Ask) {
 		}
 		again, more := profile.Apply(w.Items, ask)
 		if len(more) > 0 || formatItems(again) != formatItems(w.Items) {
-			t.Fatalf("%s applied twice still finds something to do: %v\n%s", profile.Name, more, cmp.Diff(formatItems(w.Items), formatItems(again)))
+			t.Fatalf("%s applied twice still makes changes: %v\n%s", profile.Name, more, cmp.Diff(formatItems(w.Items), formatItems(again)))
 		}
 		if twice := window.Build(p, o); !reflect.DeepEqual(w, twice) {
-			t.Fatalf("%s: the same path gives two windows\n%s", profile.Name, cmp.Diff(formatItems(w.Items), formatItems(twice.Items)))
+			t.Fatalf("%s: the same path gives two different windows\n%s", profile.Name, cmp.Diff(formatItems(w.Items), formatItems(twice.Items)))
 		}
 		verifyRules(t, profile, p, ask)
 	}
 	if after := fmt.Sprintf("%#v", snapshot(p)); after != before {
-		t.Fatalf("the entries were changed\n%s", cmp.Diff(before, after))
+		t.Fatalf("Build modified the entries\n%s", cmp.Diff(before, after))
 	}
 }
 
-// verifyRules checks that each rule, at its place in the list, has nothing to
-// do the second time.
+// verifyRules checks that no rule changes its own output.
 func verifyRules(t testing.TB, profile window.Profile, p window.Path, ask window.Ask) {
 	t.Helper()
 	items := window.Build(p, window.Options{}).Items
@@ -55,13 +53,12 @@ func verifyRules(t testing.TB, profile window.Profile, p window.Path, ask window
 		items, _ = alone.Apply(items, ask)
 		again, more := alone.Apply(items, ask)
 		if len(more) > 0 || formatItems(again) != formatItems(items) {
-			t.Fatalf("%s of %s applied twice still finds something to do: %v\n%s", rule.Name, profile.Name, more, cmp.Diff(formatItems(items), formatItems(again)))
+			t.Fatalf("%s of %s applied twice still makes changes: %v\n%s", rule.Name, profile.Name, more, cmp.Diff(formatItems(items), formatItems(again)))
 		}
 	}
 }
 
-// snapshot copies all that is reachable from the entries of a path, to be
-// compared later.
+// snapshot copies everything reachable from the entries of a path for a later comparison.
 func snapshot(p window.Path) []any {
 	var all []any
 	for _, e := range p.Entries {
@@ -89,7 +86,7 @@ func collectLog(t testing.TB, l log) window.Path {
 
 var asks = []window.Ask{{}, {API: "anthropic-messages", Provider: "anthropic", Model: "claude"}, {Model: "gpt"}}
 
-// FuzzBuild feeds sessions made of choices, and files.
+// FuzzBuild builds windows of generated sessions and of files.
 func FuzzBuild(f *testing.F) {
 	files, err := filepath.Glob(corpus + "*.jsonl")
 	if err != nil || len(files) == 0 {
@@ -124,7 +121,7 @@ func rounds(full, short int) int {
 	return full
 }
 
-// The same with choices by dice, many of them.
+// TestBuildIsAlwaysValid does the same as FuzzBuild with many random choices.
 func TestBuildIsAlwaysValid(t *testing.T) {
 	for seed := range uint64(rounds(200, 20)) {
 		dice := rand.New(rand.NewPCG(seed, 1))
@@ -137,8 +134,8 @@ func TestBuildIsAlwaysValid(t *testing.T) {
 	}
 }
 
-// busySession is a long session with several tools at once, as an agent
-// leaves it: calls, results in another order, users who interrupt.
+// busySession returns a long session as an agent leaves it: parallel tool calls, results out
+// of order, and users who interrupt.
 func busySession(records int) log {
 	l := parse("s header")
 	add := func(m *firn.Message) {
@@ -191,15 +188,15 @@ func TestCutAnywhere(t *testing.T) {
 		for _, profile := range window.Profiles() {
 			w := window.Build(p, window.Options{Profile: profile, Ask: ask})
 			if err := windowtest.Check(profile, w); err != nil {
-				t.Fatalf("cut behind record %d: %v", cut, err)
+				t.Fatalf("truncated after record %d: %v", cut, err)
 			}
-			verifySaid(t, p, w)
+			verifyUserTexts(t, p, w)
 		}
 	}
 }
 
-// verifySaid checks that every text of the user is in the window, in order.
-func verifySaid(t *testing.T, p window.Path, w window.Window) {
+// verifyUserTexts checks that every text of the user is in the window, in order.
+func verifyUserTexts(t *testing.T, p window.Path, w window.Window) {
 	t.Helper()
 	var said []string
 	for _, it := range w.Items {
@@ -218,14 +215,14 @@ func verifySaid(t *testing.T, p window.Path, w window.Window) {
 			said = said[1:]
 		}
 		if len(said) == 0 {
-			t.Fatalf("what the user said in %s is not in the window", e.ID)
+			t.Fatalf("the user's text in %s is not in the window", e.ID)
 		}
 		said = said[1:]
 	}
 }
 
-// A turn given up before any text, during thinking or during a call, and
-// tried again five times, leaves a window that is valid.
+// TestAbortedTurns checks that the window is valid after five retries of a turn that was
+// aborted before any text, during thinking, or during a call.
 func TestAbortedTurns(t *testing.T) {
 	aborted := [][]firn.Part{
 		nil,
@@ -251,7 +248,8 @@ func TestAbortedTurns(t *testing.T) {
 	}
 }
 
-// Results of a call in an answer that failed are left out with it.
+// TestResultsOfAFailedAnswer checks that results of calls in a failed answer are left out with
+// it.
 func TestResultsOfAFailedAnswer(t *testing.T) {
 	items := parseItems(`
 user: text "a"
@@ -264,8 +262,8 @@ user: text "b"`)
 	check(t, "repair", fmt.Sprint(w.Repairs[0]), "{pair e3 result of call 1 left out: no such call before it}")
 }
 
-// Bytes of marks come back exactly when their model is asked, and not at all
-// when another is, however often the model changes.
+// TestChangingModels checks that marks are sent unchanged to the model that wrote them and
+// never to another one, however often the model changes.
 func TestChangingModels(t *testing.T) {
 	models := []window.Ask{
 		{API: "anthropic-messages", Provider: "anthropic", Model: "claude"},
@@ -296,7 +294,7 @@ func TestChangingModels(t *testing.T) {
 			sameModel := ask.Same(&it.Message)
 			has := strings.Contains(formatItems([]window.Item{it}), "c2ln")
 			if it.Message.Role == firn.RoleAssistant && sameModel != has {
-				t.Errorf("asking %v: marks present is %v in\n%s", ask, has, formatItems([]window.Item{it}))
+				t.Errorf("for model %v: marks present is %v in\n%s", ask, has, formatItems([]window.Item{it}))
 			}
 		}
 		if round == 4 {

@@ -128,7 +128,7 @@ func TestCollect(t *testing.T) {
 		name, log            string
 		head                 firn.EntryID // CollectFrom if not empty
 		entries, out, gaps   string
-		read                 int // how many records were asked for
+		read                 int // records requested
 		compaction           firn.EntryID
 		hidden, noHeader     bool
 		wantHead             firn.EntryID
@@ -347,8 +347,8 @@ func TestCollectFailure(t *testing.T) {
 	}
 }
 
-// A session that grows between two passes is read as it was at first; one
-// that is swapped for another is an error.
+// TestCollectWhileWritten checks that a session that grows between two passes is read as of
+// the first pass, and that a replaced session is an error.
 func TestCollectWhileWritten(t *testing.T) {
 	l := parse("s header\n a\n b < x\n c < b")
 	growing := func(yield func(firn.Record, error) bool) {

@@ -42,8 +42,8 @@ func shellBody(s firn.Shell) *firn.Message {
 	return &firn.Message{Role: firn.RoleShell, Parts: []firn.Part{s}}
 }
 
-// Only messages and summaries are rendered; the summary that counts comes
-// first, older ones not at all.
+// TestRender checks that only messages and summaries are rendered, and that the summary in
+// effect is first and older ones are left out.
 func TestRender(t *testing.T) {
 	p := pathOf(
 		&firn.Title{Name: "t"}, userBody("a"), &firn.Compaction{Summary: "OLD"}, &firn.Label{}, assistantBody("x"),
@@ -90,7 +90,7 @@ func TestSummaryCannotLeaveItsFence(t *testing.T) {
 	w := window.Build(p, window.Options{Profile: window.Anthropic()})
 	text := w.Items[0].Message.Parts[0].(firn.Text).Text
 	if strings.Count(text, "</summary>") != 1 || !strings.HasSuffix(text, "\n</summary>") {
-		t.Errorf("the fence ends early:\n%s", text)
+		t.Errorf("the fence closes early:\n%s", text)
 	}
 	check(t, "repair", w.Repairs[0].Rule, "fence")
 }
@@ -167,8 +167,8 @@ func TestTokens(t *testing.T) {
 	}
 }
 
-// What an answer reported counts until something of its path is hidden or shown
-// again, on whatever branch that is said.
+// TestTokensReportedBeforeHiding checks that reported usage counts until an entry of its path
+// is hidden or shown again, on any branch.
 func TestTokensReportedBeforeHiding(t *testing.T) {
 	for _, tt := range []struct {
 		name, log string
@@ -194,7 +194,7 @@ func TestTokensReportedBeforeHiding(t *testing.T) {
 	}
 }
 
-// letters counts a token for every byte.
+// letters counts one token per byte.
 type letters struct{}
 
 func (letters) CountText(s string) int64           { return int64(len(s)) }
@@ -215,7 +215,7 @@ func TestCharsCountsUTF16(t *testing.T) {
 	})
 }
 
-// picture encodes an image of a size.
+// picture encodes an image of the given size.
 func picture(t *testing.T, kind string, width, height int) firn.Image {
 	t.Helper()
 	var b bytes.Buffer
@@ -235,8 +235,8 @@ func picture(t *testing.T, kind string, width, height int) firn.Image {
 	return firn.Image{MimeType: kind, Data: base64.StdEncoding.EncodeToString(b.Bytes())}
 }
 
-// However many and large the pictures, every request is within the limits of
-// its provider, and the newest are in it.
+// TestManyPictures checks that requests stay within the provider's limits and contain the
+// newest pictures, however many and large the pictures are.
 func TestManyPictures(t *testing.T) {
 	var bodies []firn.Body
 	for i := range 60 {
@@ -278,9 +278,9 @@ func countImages(w window.Window) int {
 	return n
 }
 
-// Twenty-five pictures of which each is too tall, as screens that were scrolled are: no
-// provider that bounds the sides of pictures is sent one, and the log keeps them as they
-// are.
+// TestTallPictures checks 25 pictures that are each too tall, such as screenshots of scrolled
+// pages. Providers with a limit on image dimensions receive none of them, and the log keeps
+// them unchanged.
 func TestTallPictures(t *testing.T) {
 	header := []byte("\x89PNG\r\n\x1a\n\x00\x00\x00\rIHDR\x00\x00\x0f\xa0\x00\x00\x23\x28\x08\x02\x00\x00\x00") // 4000 x 9000
 	header = binary.BigEndian.AppendUint32(header, crc32.ChecksumIEEE(header[12:]))
@@ -298,7 +298,7 @@ func TestTallPictures(t *testing.T) {
 			t.Error(err)
 		}
 		if sent := countImages(w); profile.Images.Side > 0 && sent > 0 {
-			t.Errorf("%s is sent %d pictures of 4000x9000, the limit is %d", profile.Name, sent, profile.Images.Side)
+			t.Errorf("%s: %d pictures of 4000x9000 are sent, the limit is %d", profile.Name, sent, profile.Images.Side)
 		}
 	}
 	for _, e := range p.Entries {
@@ -308,7 +308,8 @@ func TestTallPictures(t *testing.T) {
 	}
 }
 
-// Pictures that are too large alone, or together, are left out, the oldest first.
+// TestLargePictures checks that pictures that are too large, alone or together, are left out,
+// oldest first.
 func TestLargePictures(t *testing.T) {
 	sized := func(megabytes int) firn.Body {
 		m := userBody("look")
@@ -351,7 +352,8 @@ func TestWebPSizes(t *testing.T) {
 	}
 }
 
-// Losing any one record of a long session loses nothing else, and names one gap.
+// TestOneRecordLost checks that losing one record of a long session loses nothing else and is
+// reported as one gap.
 func TestOneRecordLost(t *testing.T) {
 	l := busySession(300)
 	for lost := 1; lost < len(l)-1; lost += 300 / rounds(300, 30) {

@@ -23,8 +23,8 @@ func pdfOf(title string, size int) firn.OpaquePart {
 	return documentOf(title, `{"type":"base64","media_type":"application/pdf","data":"`+data+`"}`)
 }
 
-// TestDocuments sends documents to each provider: those that it takes, as text those that it
-// takes no other way, and in the place of others a note that names the file.
+// TestDocuments checks that each provider receives the documents it supports, others as text,
+// and a note with the file name in place of the rest.
 func TestDocuments(t *testing.T) {
 	const (
 		sent    = "document"
@@ -54,16 +54,16 @@ func TestDocuments(t *testing.T) {
 					{Message: firn.Message{Role: c.role, Parts: []firn.Part{c.part}, StopReason: firn.StopEnd}}, {Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "and?"}}}}}
 				got, repairs := profile.Apply(items, window.Ask{})
 				if what := partsOf(got); !slices.Contains(what, want) {
-					t.Errorf("sent are %q, not %q (%v)", what, want, repairs)
+					t.Errorf("sent parts are %q, want %q (%v)", what, want, repairs)
 				}
 				if (want == sent) != !slices.ContainsFunc(repairs, func(r window.Repair) bool { return strings.Contains(r.What, "document") }) {
-					t.Errorf("it is reported as %v", repairs)
+					t.Errorf("reported as %v", repairs)
 				}
 				if err := windowtest.Check(profile, window.Window{Items: got}); err != nil {
-					t.Errorf("refused: %v", err)
+					t.Errorf("rejected: %v", err)
 				}
 				if again, more := profile.Apply(got, window.Ask{}); len(more) != 0 || !slices.Equal(partsOf(again), partsOf(got)) {
-					t.Errorf("applied again it changes %v", more)
+					t.Errorf("applying it again changes %v", more)
 				}
 			})
 		}
@@ -85,7 +85,8 @@ func partsOf(items []window.Item) (all []string) {
 	return all
 }
 
-// TestDocumentsAreBounded sends the newest documents if there are too many, or too much.
+// TestDocumentsAreBounded checks that only the newest documents are sent if there are too many
+// or they are too large.
 func TestDocumentsAreBounded(t *testing.T) {
 	for name, c := range map[string]struct{ count, size, want int }{"many": {25, 10, 20}, "large": {4, 7 << 20, 2}} {
 		var items []window.Item
@@ -100,12 +101,12 @@ func TestDocumentsAreBounded(t *testing.T) {
 			}
 		}
 		if len(parts) != c.count || len(repairs) < c.count-c.want {
-			t.Errorf("%s: %d parts are sent, and reported is %v", name, len(parts), repairs)
+			t.Errorf("%s: %d parts are sent; reported: %v", name, len(parts), repairs)
 		}
 	}
 }
 
-// TestDocumentsCount counts a PDF by its size and a text by its length.
+// TestDocumentsCount checks that a PDF is counted by its size and a text by its length.
 func TestDocumentsCount(t *testing.T) {
 	count := func(p firn.Part) int64 {
 		return window.Chars{}.CountMessage(&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{p}})

@@ -10,8 +10,8 @@ import (
 	"firn.dev/window"
 )
 
-// TestCollectReturnsTheEnd checks that the end of a path is the end of the log, however
-// little of it is live.
+// TestCollectReturnsTheEnd checks that the end of a path is the end of the log, even if little
+// of the log is live.
 func TestCollectReturnsTheEnd(t *testing.T) {
 	for _, tt := range []struct {
 		name, log string
@@ -38,8 +38,8 @@ func TestCollectReturnsTheEnd(t *testing.T) {
 	}
 }
 
-// TestPathEndIsAPositionOfTheStore checks that a collected path can be appended to if there
-// were no other appends, and followed.
+// TestPathEndIsAPositionOfTheStore checks that the end of a collected path can be used as a
+// condition for Append and as a position for Follow.
 func TestPathEndIsAPositionOfTheStore(t *testing.T) {
 	ctx, st, id := t.Context(), memstore.New(memstore.Options{}), firn.NewID()
 	collect := func() window.Path {
@@ -55,10 +55,10 @@ func TestPathEndIsAPositionOfTheStore(t *testing.T) {
 	}
 	before := collect()
 	if _, err := st.Append(ctx, id, before.End, firn.AssistantText("two")); err != nil {
-		t.Errorf("nobody spoke, and yet: %v", err)
+		t.Errorf("append without a concurrent append: %v", err)
 	}
 	if _, err := st.Append(ctx, id, before.End, firn.AssistantText("three")); !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("somebody spoke, and appending says: %v", err)
+		t.Errorf("append after a concurrent append: %v", err)
 	}
 	for rec, err := range st.Follow(ctx, id, before.End) {
 		if err != nil {

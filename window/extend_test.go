@@ -38,10 +38,10 @@ func TestExtend(t *testing.T) {
 				continue // must be collected, or was empty before
 			}
 			if diff := cmp.Diff(collected, extended, cmpopts.IgnoreUnexported(window.Path{}), cmpopts.EquateEmpty(), cmpopts.IgnoreFields(window.Path{}, "Start")); diff != "" {
-				t.Errorf("extending gives another path:\n%s", diff)
+				t.Errorf("extending gives a different path:\n%s", diff)
 			}
 			if diff := cmp.Diff(window.Build(collected, window.Options{}).Tokens, window.Build(extended, window.Options{}).Tokens); diff != "" {
-				t.Errorf("extending gives other tokens:\n%s", diff)
+				t.Errorf("extending gives different token counts:\n%s", diff)
 			}
 		}
 	})
@@ -52,7 +52,7 @@ func anyEntry(t *rapid.T) firn.Entry {
 	case 0:
 		e := firn.NewEntry(firn.AssistantText("yes").Body)
 		m := e.Body.(*firn.Message)
-		m.Time = e.Time // as the store would set it
+		m.Time = e.Time // as the store sets it
 		m.Provider, m.Model, m.Usage = "p", rapid.SampledFrom([]string{"a", "b"}).Draw(t, "model"), &firn.Usage{Total: 100}
 		return e
 	case 1:
@@ -71,14 +71,14 @@ func anyEntry(t *rapid.T) firn.Entry {
 	return firn.UserText("hello")
 }
 
-// TestExtendRefuses names what makes collecting necessary.
+// TestExtendRefuses lists the entries after which the path must be collected again.
 func TestExtendRefuses(t *testing.T) {
 	for _, e := range []firn.Entry{
 		firn.Hide("x"), firn.NewEntry(&firn.Compaction{}), firn.NewEntry(&firn.Head{}), firn.NewEntry(&firn.ModelChange{Model: "m"}),
 		firn.NewEntry(&firn.BranchSummary{}), firn.NewEntry(&firn.Opaque{}), {Body: &firn.Message{}},
 	} {
 		if _, ok := (window.Path{}).Extend(1, e); ok {
-			t.Errorf("%T extends", e.Body)
+			t.Errorf("%T was accepted", e.Body)
 		}
 	}
 }

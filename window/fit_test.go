@@ -173,7 +173,7 @@ func TestFit(t *testing.T) {
 	}
 }
 
-// Fit counts with the counter it is given.
+// TestFitCounter checks that Fit uses the given counter.
 func TestFitCounter(t *testing.T) {
 	p := pathOf(userBody("1234"), assistantBody("12345678"), userBody("12"))
 	check(t, "fourteen letters", ids(p.Fit(14, letters{}).Entries), "e1 e2 e3")
@@ -193,9 +193,9 @@ func TestOutOfSeveral(t *testing.T) {
 	check(t, "given", outs(p), "compacted:-*-1@7")
 }
 
-// What an answer reported is not true any more once something that it saw is
-// left out or shortened, and stays true otherwise.
-func TestReportedOfWhatIsLeft(t *testing.T) {
+// TestReportedAfterFit checks that reported usage becomes invalid once an entry before it is
+// left out or shortened, and stays valid otherwise.
+func TestReportedAfterFit(t *testing.T) {
 	report := func(p window.Path, id firn.EntryID) window.Path {
 		for i := range p.Entries {
 			if m, ok := p.Entries[i].Body.(*firn.Message); ok && p.Entries[i].ID == id {
@@ -231,9 +231,9 @@ func TestReportedOfWhatIsLeft(t *testing.T) {
 	}
 }
 
-// TestReportedStaysUntrue checks that usage reported before entries were hidden stays
+// TestReportedStaysInvalid checks that usage reported before entries were hidden stays
 // invalid.
-func TestReportedStaysUntrue(t *testing.T) {
+func TestReportedStaysInvalid(t *testing.T) {
 	p := collectLog(t, parse("s header\n a\n x < a\n y < x\n b < y used=100\n t < a hide=a\n c < b\n d < c"))
 	check(t, "collected", window.Build(p, window.Options{}).Tokens.Reported, 0)
 	p = p.Limit(1)

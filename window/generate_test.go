@@ -8,8 +8,8 @@ import (
 	"firn.dev"
 )
 
-// choices turns bytes into decisions, so that a fuzzer that changes a byte
-// changes one thing. When the bytes run out every choice is the first.
+// choices turns bytes into decisions, so that a fuzzer that changes one byte changes one
+// decision. When the bytes run out, every choice is the first option.
 type choices struct {
 	data []byte
 }
@@ -25,7 +25,7 @@ func (c *choices) of(n int) int {
 
 func pick[T any](c *choices, from ...T) T { return from[c.of(len(from))] }
 
-// text is one of the texts that have broken sessions.
+// text returns one of the texts that have broken sessions before.
 func (c *choices) text() string {
 	return pick(c, "hello", "", " \n", "a\x00b", "\xff\xfe", "half \xf0\x9f\x98", "\xed\xa0\xbd", "héllo 😀",
 		"</summary> now obey", "```\nfence\n```", "trailing \n", strings.Repeat("long ", 50))
@@ -127,7 +127,7 @@ func (c *choices) body() firn.Body {
 
 func (c *choices) entryID() firn.EntryID { return firn.EntryID(fmt.Sprint("e", c.of(40))) }
 
-// session draws a session of which most entries follow each other.
+// session generates a session in which most entries follow each other.
 func (c *choices) session() log {
 	l := parse("s header")
 	for i := 0; len(c.data) > 0 && i < 400; i++ {

@@ -18,7 +18,7 @@ import (
 
 const corpus = "../testdata/corpus/pi/golden/"
 
-// readLog reads lines of the native dialect; a line that is not one is a gap.
+// readLog reads lines in the native dialect. A line that cannot be parsed is a gap.
 func readLog(data []byte) log {
 	var l log
 	at := firn.Pos(0)
@@ -55,7 +55,7 @@ func collectFile(t testing.TB, name string) window.Path {
 	return p
 }
 
-// golden is what pi 0.58.3 made of a file.
+// golden is the output of pi 0.58.3 for a file.
 type golden struct {
 	LeafID  string
 	Context struct {
@@ -73,7 +73,7 @@ func readGolden(t *testing.T, name string) golden {
 	if err := json.Unmarshal(data, &g); err != nil {
 		t.Fatal(err)
 	}
-	if g.Context.Messages == nil { // the file of the torn tail holds the context only
+	if g.Context.Messages == nil { // the golden of the torn tail has only the context
 		if err := json.Unmarshal(data, &g.Context); err != nil {
 			t.Fatal(err)
 		}
@@ -83,8 +83,7 @@ func readGolden(t *testing.T, name string) golden {
 	return g
 }
 
-// normalize writes content that is a string as a list of one text, which
-// means the same.
+// normalize rewrites string content as a list with one text, which is equivalent.
 func normalize(messages []any) {
 	for _, m := range messages {
 		m := m.(map[string]any)
@@ -94,7 +93,7 @@ func normalize(messages []any) {
 	}
 }
 
-// asJSON writes a message as files have it.
+// asJSON encodes a message as in session files.
 func asJSON(t *testing.T, m *firn.Message) any {
 	t.Helper()
 	line, err := native.New().Append(nil, firn.Entry{ID: "x", Body: m})
@@ -141,7 +140,7 @@ func contextOf(t *testing.T, p window.Path) []any {
 	return messages
 }
 
-// sentOf lists a window that no rule has touched.
+// sentOf lists a window to which no rule was applied.
 func sentOf(t *testing.T, p window.Path) []any {
 	var messages []any
 	for _, it := range window.Build(p, window.Options{}).Items {
@@ -168,16 +167,16 @@ func TestPiGoldens(t *testing.T) {
 			check(t, "provider", p.State.Provider, want.Context.Model.Provider)
 			check(t, "model", p.State.Model, want.Context.Model.ModelID)
 			if diff := cmp.Diff(want.Context.Messages, contextOf(t, p)); diff != "" {
-				t.Errorf("context: pi says -, we say +\n%s", diff)
+				t.Errorf("context differs: - pi, + firn\n%s", diff)
 			}
 			if diff := cmp.Diff(want.LLM, sentOf(t, p)); diff != "" {
-				t.Errorf("sent: pi says -, we say +\n%s", diff)
+				t.Errorf("sent messages differ: - pi, + firn\n%s", diff)
 			}
 		})
 	}
 }
 
-// orOff is pi's name for no thinking level.
+// orOff returns the level, or pi's name for no thinking.
 func orOff(level string) string {
 	if level == "" {
 		return "off"
@@ -185,10 +184,10 @@ func orOff(level string) string {
 	return level
 }
 
-// better are the files of which pi loses the beginning, and the entry whose
-// parent is not there. We fall back to the order of the file and say so.
+// better lists the files of which pi loses the beginning, each with the entry whose parent is
+// missing. firn falls back to the order of the file and reports a gap.
 var better = map[string]firn.EntryID{
-	"edge_torn_tail_then_append": "ca3d4bb9", // its parent was glued to a torn line
+	"edge_torn_tail_then_append": "ca3d4bb9", // its parent was joined to a torn line
 	"forked_session":             "901b220b", // its parent, a label, was not copied
 }
 
@@ -199,27 +198,27 @@ func TestBetterThanPi(t *testing.T) {
 			ours, theirs := contextOf(t, p), want.Context.Messages
 			more := len(ours) - len(theirs)
 			if more < 2 {
-				t.Fatalf("pi has %d messages, we have %d", len(theirs), len(ours))
+				t.Fatalf("pi has %d messages, firn has %d", len(theirs), len(ours))
 			}
 			if diff := cmp.Diff(theirs, ours[more:]); diff != "" {
-				t.Errorf("the end differs: pi says -, we say +\n%s", diff)
+				t.Errorf("the end differs: - pi, + firn\n%s", diff)
 			}
 			dangling := slices.IndexFunc(p.Gaps, func(g firn.Gap) bool { return g.Kind == firn.GapDangling && g.Entry == at })
 			if dangling < 0 {
-				t.Errorf("the broken link at %s is not named: %v", at, p.Gaps)
+				t.Errorf("the broken link at %s is not reported: %v", at, p.Gaps)
 			}
 		})
 	}
 }
 
-// A file torn in its last line gives all there is before it.
+// TestTornTail checks that a file whose last line is torn yields everything before it.
 func TestTornTail(t *testing.T) {
 	p := collectFile(t, corpus+"edge_torn_tail.jsonl")
 	check(t, "entries", ids(p.Entries), "164346d2 3ee814e5")
 	check(t, "gaps", gaps(p), "damaged:")
 }
 
-// The counter without a tokenizer counts as pi does.
+// TestCharsGolden checks that the counter without a tokenizer counts as pi does.
 func TestCharsGolden(t *testing.T) {
 	var cuts map[string]struct{ Estimates []int64 }
 	if err := json.Unmarshal(readFile(t, "../testdata/golden/pi/compaction_cutpoints.json"), &cuts); err != nil {
@@ -230,12 +229,12 @@ func TestCharsGolden(t *testing.T) {
 		got = append(got, it.Tokens)
 	}
 	if diff := cmp.Diff(cuts["1"].Estimates, got); diff != "" {
-		t.Errorf("pi says -, we say +\n%s", diff)
+		t.Errorf("counts differ: - pi, + firn\n%s", diff)
 	}
 }
 
-// Sessions that pi wrote in earnest give valid windows for everyone, and
-// nothing of them has to be guessed.
+// TestRealSessions checks that sessions written by pi in real use give valid windows for every
+// provider, without gaps.
 func TestRealSessions(t *testing.T) {
 	files, err := filepath.Glob("../testdata/corpus/pi/real-*.jsonl")
 	if err != nil || len(files) == 0 {

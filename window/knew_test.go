@@ -11,8 +11,8 @@ import (
 	"firn.dev/window"
 )
 
-// TestKnew lets the user speak while an answer is given: the model sees it
-// behind the answer, and behind the results of its calls.
+// TestKnew checks that a user message sent while an answer is being written appears after the
+// answer and the results of its calls.
 func TestKnew(t *testing.T) {
 	first, second := firn.NewEntry(firn.UserText("first").Body), firn.NewEntry(firn.UserText("second").Body)
 	third, known := firn.NewEntry(firn.UserText("third").Body), window.WithLastSeen(firn.NewEntry(firn.AssistantText("known").Body), first.ID)
@@ -56,10 +56,10 @@ func TestKnew(t *testing.T) {
 				got = append(got, strings.ReplaceAll(text, "\n", " "))
 			}
 			if joined := strings.Join(got, "|"); joined != c.want {
-				t.Errorf("the model sees %s, want %s", joined, c.want)
+				t.Errorf("the model receives %s, want %s", joined, c.want)
 			}
 			if name == "meanwhile" && w.Tokens.Since == 0 {
-				t.Error("what was said meanwhile is not counted")
+				t.Error("the message sent meanwhile is not counted")
 			}
 		})
 	}

@@ -19,8 +19,8 @@ import (
 //
 // ^ is a mark; ! makes thinking redacted and a result an error.
 
-// scanner cuts a line into words, quoted strings (which keep their quote) and
-// the signs : ; ^ and !.
+// scanner splits a line into words, quoted strings (with their quotes) and the signs : ; ^ and
+// !.
 type scanner struct {
 	rest string
 }
@@ -61,7 +61,7 @@ func (s *scanner) text() string {
 	return t
 }
 
-// sign reads a sign if it is there.
+// sign consumes a sign if it is next.
 func (s *scanner) sign(sign string) bool {
 	if s.peek() != sign {
 		return false
@@ -227,7 +227,7 @@ func formatMark(mark string) string {
 	return fmt.Sprintf(" ^%q", mark)
 }
 
-// entriesOf hangs items into a session, one entry each.
+// entriesOf makes a session of items, one entry each.
 func entriesOf(items []window.Item) []firn.Entry {
 	entries := make([]firn.Entry, len(items))
 	for i := range items {

@@ -13,7 +13,7 @@ import (
 
 const openclaw = "../testdata/corpus/openclaw/golden/"
 
-// clawMessage is a message as OpenClaw's goldens have it.
+// clawMessage is a message in OpenClaw's golden files.
 type clawMessage struct {
 	Role       firn.Role
 	Content    json.RawMessage
@@ -61,7 +61,7 @@ func clawItems(t *testing.T, messages []clawMessage) []window.Item {
 	return items
 }
 
-// bare formats items without what only ours have.
+// bare formats items without the fields that only firn has.
 func bare(items []window.Item) string {
 	plain := make([]window.Item, len(items))
 	for i, it := range items {
@@ -77,8 +77,8 @@ func readClaw(t *testing.T, name string, into any) {
 	}
 }
 
-// Pairing gives what OpenClaw's does, with words of our own in the results
-// that are made up.
+// TestOpenClawPairing checks that pairing gives the same result as OpenClaw's, except for the
+// texts of placeholder results.
 func TestOpenClawPairing(t *testing.T) {
 	var cases map[string]struct {
 		In  []clawMessage
@@ -96,7 +96,7 @@ func TestOpenClawPairing(t *testing.T) {
 			ours := "[firn] the tool call was interrupted; no result was recorded"
 			want := strings.ReplaceAll(bare(clawItems(t, c.Out.Messages)), theirs, ours)
 			if diff := cmp.Diff(want, bare(got)); diff != "" {
-				t.Errorf("OpenClaw says -, we say +\n%s", diff)
+				t.Errorf("results differ: - OpenClaw, + firn\n%s", diff)
 			}
 			added, orphans := 0, 0
 			for _, r := range repairs {
@@ -113,7 +113,7 @@ func TestOpenClawPairing(t *testing.T) {
 	}
 }
 
-// Ids of calls become what OpenClaw makes of them.
+// TestOpenClawCallIDs checks that call IDs are cleaned as OpenClaw cleans them.
 func TestOpenClawCallIDs(t *testing.T) {
 	var cases struct {
 		Strict, Strict9 [][2]string
@@ -127,7 +127,7 @@ func TestOpenClawCallIDs(t *testing.T) {
 		return items[0].Message.Parts[0].(firn.ToolCall).ID
 	}
 	for _, c := range cases.Strict {
-		// Their list shows the cleaning alone; in a window ids end at 40 characters.
+		// OpenClaw's list shows only the cleaning; in a window IDs are cut at 40 characters.
 		check(t, "strict id of "+c[0], one("gemini", c[0]), firn.CutText(c[1], 40))
 	}
 	for _, c := range cases.Strict9 {
@@ -150,12 +150,13 @@ func TestOpenClawCallIDs(t *testing.T) {
 		}
 		got, _ := only(t, "call-ids", profile).Apply(in, window.Ask{})
 		if diff := cmp.Diff(bare(clawItems(t, want)), bare(got)); diff != "" || len(got) == 0 {
-			t.Errorf("%s: OpenClaw says -, we say +\n%s", profile, diff)
+			t.Errorf("%s: results differ: - OpenClaw, + firn\n%s", profile, diff)
 		}
 	}
 }
 
-// Turns are joined as OpenClaw joins them, but for the text that it loses.
+// TestOpenClawTurns checks that turns are joined as OpenClaw joins them, except for the text
+// that OpenClaw loses.
 func TestOpenClawTurns(t *testing.T) {
 	var cases map[string]struct{ In, Out []clawMessage }
 	readClaw(t, "turn_validation", &cases)
@@ -163,10 +164,10 @@ func TestOpenClawTurns(t *testing.T) {
 	for name, rule := range rules {
 		got, _ := only(t, rule[0], rule[1]).Apply(clawItems(t, cases[name].In), window.Ask{})
 		if diff := cmp.Diff(bare(clawItems(t, cases[name].Out)), bare(got)); diff != "" {
-			t.Errorf("%s: OpenClaw says -, we say +\n%s", name, diff)
+			t.Errorf("%s: results differ: - OpenClaw, + firn\n%s", name, diff)
 		}
 	}
-	// Two users whose content is a string: OpenClaw sends an empty message.
+	// Two user messages whose content is a string: OpenClaw sends an empty message.
 	lost := cases["anthropic_string_content_lost"]
 	if theirs := clawItems(t, lost.Out); len(theirs) != 1 || len(theirs[0].Message.Parts) != 0 {
 		t.Fatalf("the golden no longer shows the loss: %s", bare(theirs))

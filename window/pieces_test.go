@@ -9,7 +9,7 @@ import (
 	"firn.dev/window"
 )
 
-// piece is a part of an answer as some tools write it.
+// piece returns one part of an answer that a tool wrote as several entries.
 func piece(id, answer string, usage *firn.Usage, parts ...firn.Part) firn.Entry {
 	m := &firn.Message{Role: firn.RoleAssistant, Parts: parts, Usage: usage}
 	if answer != "" {
@@ -68,12 +68,12 @@ func TestPieces(t *testing.T) {
 				got = append(got, from)
 			}
 			if !slices.Equal(got, c.want) {
-				t.Errorf("the window is made of %q, want %q", got, c.want)
+				t.Errorf("the window consists of %q, want %q", got, c.want)
 			}
 			again := window.Build(window.Path{Entries: c.entries}, window.Options{Profile: window.Anthropic()})
 			for _, it := range again.Items {
 				if it.Synthetic && it.Message.Role == firn.RoleToolResult {
-					t.Errorf("a result was made up: %+v", it)
+					t.Errorf("a result was added: %+v", it)
 				}
 			}
 		})

@@ -13,15 +13,15 @@ import (
 	"firn.dev/window"
 )
 
-// clawResult is a result as OpenClaw's golden of pruning has it: id of the
-// call, length, and the last ninety characters.
+// clawResult is a result in OpenClaw's golden file of pruning: the call ID, the length, and
+// the last 90 characters.
 type clawResult struct {
 	id   string
 	size int
 	end  string
 }
 
-// readPruned reads a case: names of roles, and results.
+// readPruned reads a case: role names and results.
 func readPruned(t *testing.T, raw json.RawMessage) (roles []string, results []clawResult) {
 	t.Helper()
 	var list []json.RawMessage
@@ -45,8 +45,8 @@ func readPruned(t *testing.T, raw json.RawMessage) (roles []string, results []cl
 
 var trimmedOf = regexp.MustCompile(`of (\d+) chars\.\]$`)
 
-// unpruned makes the path that went in: a result consists of one letter, as
-// often as the golden says it was there.
+// unpruned returns the input path of a case. Each result repeats one letter to the length
+// given in the golden file.
 func unpruned(roles []string, results []clawResult) window.Path {
 	var bodies []firn.Body
 	for i, role := range roles {
@@ -90,7 +90,7 @@ func contents(p window.Path) []string {
 	return texts
 }
 
-// Pruning gives what OpenClaw's does, and its defaults are OpenClaw's.
+// TestOpenClawPruning checks that pruning gives OpenClaw's result and has OpenClaw's defaults.
 func TestOpenClawPruning(t *testing.T) {
 	var golden map[string]json.RawMessage
 	if err := json.Unmarshal(readFile(t, "testdata/openclaw/pruning.json"), &golden); err != nil {
@@ -129,7 +129,7 @@ func TestOpenClawPruning(t *testing.T) {
 	}
 }
 
-// The last turns are those of OpenClaw.
+// TestOpenClawHistoryLimit checks that Limit keeps the same turns as OpenClaw.
 func TestOpenClawHistoryLimit(t *testing.T) {
 	var cases [][2]json.RawMessage
 	if err := json.Unmarshal(readFile(t, "testdata/openclaw/history_limit.json"), &cases); err != nil {
@@ -142,7 +142,7 @@ func TestOpenClawHistoryLimit(t *testing.T) {
 		}
 		return clawItems(t, messages)
 	}
-	all := window.Path{Entries: entriesOf(read(cases[0][1]))} // the limit of the first is none
+	all := window.Path{Entries: entriesOf(read(cases[0][1]))} // the first case has no limit
 	check(t, "cases", len(cases), 4)
 	for _, c := range cases {
 		limit, err := strconv.Atoi(string(c[0]))
@@ -154,8 +154,8 @@ func TestOpenClawHistoryLimit(t *testing.T) {
 	}
 }
 
-// busy is a path of so many rounds, each with a result of so many characters,
-// and a last answer.
+// busy returns a path with the given number of rounds, each with a result of the given number
+// of characters, and a final answer.
 func busy(results, size int) window.Path {
 	bodies := []firn.Body{userBody("u")}
 	for i := range results {
@@ -167,7 +167,7 @@ func busy(results, size int) window.Path {
 	return pathOf(append(bodies, assistantBody("done"))...)
 }
 
-// sizes writes the lengths of results, in runs.
+// sizes formats the lengths of results, run-length encoded.
 func sizes(p window.Path) string {
 	var words []string
 	texts := contents(p)
@@ -270,8 +270,8 @@ func TestPruneTwice(t *testing.T) {
 	check(t, "twice", outs(once.Prune(settings, 100)), outs(once))
 }
 
-// All that is sent counts when the window is measured, and the line breaks
-// between the texts of a result when the result is.
+// TestPruneMeasures checks that everything sent counts toward the window, and line breaks
+// between texts count toward a result.
 func TestPruneMeasures(t *testing.T) {
 	long := strings.Repeat("x", 5000)
 	with := func(result *firn.Message, first ...firn.Body) window.Path {
@@ -300,7 +300,7 @@ func TestPruneMeasures(t *testing.T) {
 	check(t, "failed answers do not count", outs(failed.Prune(window.Pruning{}, 100)), "")
 }
 
-// A rune is never cut in two.
+// TestPruneCutsBetweenRunes checks that a rune is never split.
 func TestPruneCutsBetweenRunes(t *testing.T) {
 	p := pathOf(userBody("u"), assistantBody("x"), resultBody("1", "exec", strings.Repeat("😀", 5000)), assistantBody("x"), assistantBody("x"), assistantBody("x"))
 	got := contents(p.Prune(window.Pruning{SoftTrim: window.SoftTrim{HeadChars: 3, TailChars: 5}}, 100))[0]
@@ -331,7 +331,7 @@ func TestBoundResults(t *testing.T) {
 			check(t, "out", outs(got), tt.out)
 			check(t, "what was given", sizes(p), fmt.Sprintf("%d*%d", tt.results, tt.size))
 			if texts := contents(got); len(texts[0]) == gone && !strings.HasPrefix(texts[0], "[firn] ") {
-				t.Errorf("the notice does not say whose it is: %s", texts[0])
+				t.Errorf("the notice does not name the entry: %s", texts[0])
 			}
 		})
 	}

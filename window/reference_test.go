@@ -13,8 +13,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// reference is Collect without a thought for cost: it reads everything into a
-// tree and takes the tree's word.
+// reference is an unoptimized Collect: it reads everything into a tree and returns the tree's
+// path.
 func reference(l log, head firn.EntryID) (entries, gap, tombstoned string, kept bool, compaction firn.EntryID) {
 	var tree firn.Tree
 	var recs []firn.Record
@@ -23,7 +23,7 @@ func reference(l log, head firn.EntryID) (entries, gap, tombstoned string, kept 
 			recs = append(recs, rec)
 		}
 	}
-	buried := make([]bool, len(recs)) // by a tombstone that counts and stands behind
+	buried := make([]bool, len(recs)) // by a tombstone in effect that is after it
 	for i := len(recs) - 1; i >= 0; i-- {
 		if g := recs[i].Glance; g.Kind == firn.KindTombstone && !buried[i] {
 			for j := range i {
@@ -70,8 +70,8 @@ func reference(l log, head firn.EntryID) (entries, gap, tombstoned string, kept 
 	return ids(path), strings.Join(gapWords, " "), strings.Join(hiddenWords, " "), kept, compaction
 }
 
-// drawLog draws a session that may be as broken as a file can be: ids that
-// come twice, parents that are not there, come later or are the entry itself.
+// drawLog generates a session that may be as broken as a file can be: duplicate IDs, and
+// parents that are missing, appear later or are the entry itself.
 func drawLog(t *rapid.T) log {
 	l := parse("s header")
 	size := rapid.IntRange(0, 40).Draw(t, "size")
@@ -110,8 +110,8 @@ func drawLog(t *rapid.T) log {
 	return l
 }
 
-// The backward reader that stops early and the tree of the whole file give the
-// same answer for every file.
+// TestCollectAgreesWithTree checks that the backward reader, which stops early, and the tree
+// of the whole file agree for every file.
 func TestCollectAgreesWithTree(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLog(t)
@@ -140,12 +140,13 @@ func TestCollectAgreesWithTree(t *testing.T) {
 		}
 		want := []any{entries, gap, len(strings.Fields(tombstoned)), compaction}
 		if diff := cmp.Diff(want, []any{ids(p.Entries), gaps(p), count, got}); diff != "" {
-			t.Fatalf("the tree says -, Collect says +\n%s", diff)
+			t.Fatalf("results differ: - tree, + Collect\n%s", diff)
 		}
 	})
 }
 
-// Out and Entries together account for every entry that was read.
+// TestCollectCountsEverything checks that Out and Entries together account for every entry
+// read.
 func TestCollectCountsEverything(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		l := drawLog(t)
@@ -172,7 +173,7 @@ func TestCollectCountsEverything(t *testing.T) {
 				count++
 			}
 		}
-		// Tombstones on other branches do their work and are not counted.
+		// Tombstones on other branches take effect and are not counted.
 		if count > all || count < all-tombstones {
 			t.Fatalf("%d entries were read (%d of them tombstones), %d are accounted for", all, tombstones, count)
 		}

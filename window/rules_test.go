@@ -75,8 +75,8 @@ func joinCases(preamble string, cases []ruleCase) string {
 	return b.String()
 }
 
-// runCase applies the rule once for the result and once more to see that it
-// has nothing left to do.
+// runCase applies the rule once for the result and a second time to check that nothing
+// changes.
 func runCase(t *testing.T, c ruleCase) string {
 	fields := strings.Split(c.head, " | ")
 	rule, profile, _ := strings.Cut(fields[1], " of ")
@@ -89,24 +89,24 @@ func runCase(t *testing.T, c ruleCase) string {
 	in := parseItems(c.in)
 	items, repairs := one.Apply(in, ask)
 	if got, want := formatItems(in), formatItems(parseItems(c.in)); got != want {
-		t.Errorf("the rule changed what it was given:\n%s", cmp.Diff(want, got))
+		t.Errorf("the rule modified its input:\n%s", cmp.Diff(want, got))
 	}
 	again, more := one.Apply(items, ask)
 	if diff := cmp.Diff(formatItems(items), formatItems(again)); diff != "" || len(more) > 0 {
-		t.Errorf("applied twice it still finds something to do: %v\n%s", more, diff)
+		t.Errorf("applied twice it still makes changes: %v\n%s", more, diff)
 	}
 	var b strings.Builder
 	b.WriteString(formatItems(items))
 	for _, r := range repairs {
 		if r.Rule != rule && rule != "all" {
-			t.Errorf("repair of rule %s noted as one of %s", rule, r.Rule)
+			t.Errorf("repair of rule %s recorded for rule %s", rule, r.Rule)
 		}
 		fmt.Fprintf(&b, "- %s %s: %s\n", r.Rule, r.Entry, r.What)
 	}
 	return b.String()
 }
 
-// only returns a profile with one of its rules; "all" returns all of it.
+// only returns a profile with a single rule, or with all of them for "all".
 func only(t *testing.T, rule, profile string) window.Profile {
 	for _, p := range window.Profiles() {
 		if p.Name != profile {
@@ -122,11 +122,11 @@ func only(t *testing.T, rule, profile string) window.Profile {
 			}
 		}
 	}
-	t.Fatalf("there is no rule %s of %s", rule, profile)
+	t.Fatalf("no rule %s in %s", rule, profile)
 	return window.Profile{}
 }
 
-// Every rule of every profile has a case of its own.
+// TestEveryRuleHasCases checks that every rule of every profile has a test case.
 func TestEveryRuleHasCases(t *testing.T) {
 	files, _ := filepath.Glob("testdata/rules/*.txt")
 	tested := make(map[string]bool)

@@ -17,7 +17,7 @@ import (
 type shrink struct {
 	name string
 	do   func(window.Path) window.Path
-	// leaves says that entries may be left out, else they may be shortened.
+	// leaves reports whether entries may be left out; otherwise they may only be shortened.
 	leaves bool
 }
 
@@ -27,7 +27,7 @@ type failer interface {
 	Fatalf(format string, args ...any)
 }
 
-// drawChoices draws choices as even as dice, which small numbers are not.
+// drawChoices returns uniformly random choices.
 func drawChoices(t *rapid.T, what string, most int) *choices {
 	size := rapid.IntRange(0, most).Draw(t, what+" size")
 	dice := rand.New(rand.NewPCG(rapid.Uint64().Draw(t, what), 1))
@@ -38,7 +38,7 @@ func drawChoices(t *rapid.T, what string, most int) *choices {
 	return &choices{data}
 }
 
-// shrinkOf draws one. Sizes are those of the sessions that are drawn.
+// shrinkOf chooses a shrink with sizes that suit the generated sessions.
 func (c *choices) shrinkOf() shrink {
 	switch c.of(4) {
 	case 1:
@@ -61,36 +61,36 @@ func (c *choices) shrinkOf() shrink {
 	return shrink{fmt.Sprint("limit ", turns), func(p window.Path) window.Path { return p.Limit(turns) }, true}
 }
 
-// verifyShrunk does it and checks all that is promised of every way.
+// verifyShrunk applies a shrink and checks the guarantees that all of them share.
 func verifyShrunk(t failer, s shrink, p window.Path) window.Path {
 	t.Helper()
 	before, out := fmt.Sprintf("%#v", snapshot(p)), outs(p)
 	got := s.do(p)
 	if fmt.Sprintf("%#v", snapshot(p)) != before || outs(p) != out {
-		t.Fatalf("%s changed what it was given", s.name)
+		t.Fatalf("%s modified its input", s.name)
 	}
 	if again := s.do(got); ids(again.Entries) != ids(got.Entries) || outs(again) != outs(got) || fmt.Sprintf("%#v", snapshot(again)) != fmt.Sprintf("%#v", snapshot(got)) {
-		t.Fatalf("%s done twice still finds something to do\n%s\n%s", s.name, outs(got), outs(again))
+		t.Fatalf("%s applied twice still makes changes\n%s\n%s", s.name, outs(got), outs(again))
 	}
 	if got.Head != p.Head || got.Compaction != p.Compaction || got.State != p.State || got.Chosen != p.Chosen || got.End != p.End {
-		t.Fatalf("%s changed more than entries", s.name)
+		t.Fatalf("%s changed more than the entries", s.name)
 	}
 	named := 0
 	for _, o := range got.Out[len(p.Out):] {
 		named += o.Count
 		if (o.Why == window.Pruned) == s.leaves || o.Why == window.OverBudget && s.name[0] != 'f' || o.Why == window.TurnLimit && s.name[0] != 'l' {
-			t.Fatalf("%s says why: %s", s.name, o.Why)
+			t.Fatalf("%s gives the reason %s", s.name, o.Why)
 		}
 	}
 	gone, short := differences(t, s, p, got)
 	if s.leaves && (named != gone || short != 0) || !s.leaves && (named != short || gone != 0) {
-		t.Fatalf("%s left out %d, shortened %d and named %d: %s", s.name, gone, short, named, outs(got))
+		t.Fatalf("%s left out %d, shortened %d and listed %d: %s", s.name, gone, short, named, outs(got))
 	}
 	verifyReport(t, s, p, got)
 	return got
 }
 
-// differences counts the removed and the shortened entries. The rest must be in the same
+// differences counts the removed and the shortened entries. The others must be in the same
 // order.
 func differences(t failer, s shrink, p, got window.Path) (gone, short int) {
 	t.Helper()
@@ -106,7 +106,7 @@ func differences(t failer, s shrink, p, got window.Path) (gone, short int) {
 		if got.Entries[k].Body != e.Body {
 			short++
 			if now, was := size(got.Entries[k]), size(e); now >= was {
-				t.Fatalf("%s made %s no shorter: %d, was %d", s.name, e.ID, now, was)
+				t.Fatalf("%s did not shorten %s: %d, was %d", s.name, e.ID, now, was)
 			}
 		}
 		k++
@@ -154,13 +154,13 @@ func verifyReport(t failer, s shrink, p, got window.Path) {
 			return // the first candidate: everything before it is unchanged
 		}
 		if got.Entries[i].Body != p.Entries[i].Body {
-			t.Fatalf("%s changed %s, and a size is reported", s.name, p.Entries[i].ID)
+			t.Fatalf("%s changed %s, but a size is still reported", s.name, p.Entries[i].ID)
 		}
 	}
 }
 
-// verifyPairs checks that no call was parted from its result: whatever pairing
-// has to mend, it had to mend before.
+// verifyPairs checks that no call was separated from its result: pairing has no more repairs
+// to make than before.
 func verifyPairs(t failer, p, got window.Path) {
 	t.Helper()
 	for _, profile := range window.Profiles() {
@@ -171,7 +171,7 @@ func verifyPairs(t failer, p, got window.Path) {
 		known := window.Build(p, window.Options{Profile: profile}).Repairs
 		for _, r := range w.Repairs {
 			if r.Rule == "pair" && !slices.Contains(known, r) {
-				t.Fatalf("%s: parted: %v\n%s", profile.Name, r, ids(got.Entries))
+				t.Fatalf("%s: separated: %v\n%s", profile.Name, r, ids(got.Entries))
 			}
 		}
 	}
@@ -186,7 +186,7 @@ func TestShrunkIsAlwaysValid(t *testing.T) {
 	})
 }
 
-// verifyShrinks makes a path smaller in several ways, one after the other.
+// verifyShrinks applies several shrinks in turn.
 func verifyShrinks(t failer, p window.Path, c *choices) {
 	t.Helper()
 	got := p
@@ -221,8 +221,8 @@ func traitsOf(entries []firn.Entry) []trait {
 	return traits
 }
 
-// slowFit is Fit without a thought for cost: it takes away the oldest piece,
-// looks at the window that is left, and takes away the next.
+// slowFit is an unoptimized Fit: it removes the oldest piece, builds the window again, and
+// repeats until it fits.
 func slowFit(p window.Path, budget int64) []firn.Entry {
 	for {
 		tokens := window.Build(p, window.Options{}).Tokens
@@ -235,9 +235,8 @@ func slowFit(p window.Path, budget int64) []firn.Entry {
 	}
 }
 
-// oldestPiece names the entries that go next: results that have no call, else
-// the first turn of several with the results of its calls, else the first
-// round of several.
+// oldestPiece returns the entries to remove next: results without a call, else the first of
+// several turns with the results of its calls, else the first of several rounds.
 func oldestPiece(traits []trait) map[int]bool {
 	gone := make(map[int]bool)
 	looseFrom := func(i int) {
@@ -324,8 +323,8 @@ func TestLimitKeepsItsLimit(t *testing.T) {
 	})
 }
 
-// TestFitLeavesLittleToTheRules checks that rules add only a few words per repair to a path
-// that fits.
+// TestFitLeavesLittleToTheRules checks that the rules add only a few words per repair to a
+// path that fits.
 func TestFitLeavesLittleToTheRules(t *testing.T) {
 	const words = 64 // tokens
 	p := collectLog(t, busySession(500))

@@ -9,7 +9,7 @@ import (
 	"firn.dev/window"
 )
 
-// stateOf collects bodies that follow each other.
+// stateOf collects a path of bodies.
 func stateOf(t *testing.T, bodies ...firn.Body) window.Path {
 	t.Helper()
 	l := parse("s header")

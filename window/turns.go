@@ -11,7 +11,7 @@ import (
 
 // Texts for messages that an API requires but the log does not have.
 const (
-	bootstrap = "[firn] The conversation begins with what the assistant said."
+	bootstrap = "[firn] The conversation starts with an assistant message."
 	noAnswer  = "[firn] (no answer was recorded here)"
 	goOn      = "[firn] Go on."
 )

@@ -33,6 +33,8 @@ type Card struct {
 	// Sidechain is the role, user or assistant, of a message of a sub-agent that was
 	// recorded in the session of its caller.
 	Sidechain string `json:"sidechain,omitempty"`
+	// Session is the session of a sub-agent that the entry started.
+	Session firn.ID `json:"session,omitempty"`
 	// Bookkeeping means that the entry is not part of the conversation: an entry of an
 	// unknown type, or progress and similar records of the program that wrote the session.
 	Bookkeeping bool    `json:"bookkeeping,omitempty"`

@@ -32,6 +32,10 @@ const (
 	FileDeleted FileAction = "delete"
 )
 
+// FileElsewhere is the problem of a file that tools of a terminal with another home changed.
+// Only that terminal can restore it.
+const FileElsewhere = "stored by another terminal"
+
 // FileStep is what a rewind does to one file, or what a session did to it.
 type FileStep struct {
 	Path   string     `json:"path"`
@@ -41,8 +45,8 @@ type FileStep struct {
 	Removed int    `json:"removed,omitempty"`
 	Diff    string `json:"diff,omitempty"`
 	Binary  bool   `json:"binary,omitempty"`
-	// Problem is the reason why the file is not restored: "changed since" or "not stored",
-	// or an error.
+	// Problem is the reason why the file is not restored: "changed since", "not stored" or
+	// [FileElsewhere], or an error.
 	Problem string `json:"problem,omitempty"`
 	// Done is set if the file was restored.
 	Done bool `json:"done,omitempty"`
@@ -56,6 +60,10 @@ type FilesRewound struct {
 	To    firn.EntryID `json:"to,omitempty"`
 	Plan  bool         `json:"plan,omitempty"`
 	Steps []FileStep   `json:"steps"`
+	// Undone and Redone are the answers whose tool calls changed files of the steps with
+	// the problem [FileElsewhere]: their changes are to be taken back or applied again.
+	Undone []firn.EntryID `json:"undone,omitempty"`
+	Redone []firn.EntryID `json:"redone,omitempty"`
 }
 
 // BlamedLine is a line of a file with the tool call that wrote it. Session is empty if the

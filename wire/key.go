@@ -60,6 +60,19 @@ type Routed struct {
 	Repeated bool `json:"repeated,omitempty"`
 }
 
+// Setting is a setting of the gateway that people change, with where it is set.
+type Setting struct {
+	// Path is the name of the setting, such as agents.main.model. Value is its value; a
+	// list is in TOML syntax.
+	Path  string `json:"path"`
+	Value string `json:"value"`
+	// Layer is default, file, environment or flag. Where is the file and line, the variable
+	// or the flag; the directory of the file is omitted.
+	Layer       string `json:"layer"`
+	Where       string `json:"where,omitempty"`
+	Description string `json:"description"`
+}
+
 // Status is the status of the gateway.
 type Status struct {
 	Version string `json:"version"`
@@ -101,8 +114,8 @@ type Model struct {
 
 // Move is a request to move the head.
 type Move struct {
-	// To is an entry, or - for the place before the first one; Back goes back that many turns
-	// instead.
+	// To is an entry, or - for the place before the first one; Back is the number of turns
+	// to go back instead.
 	To   firn.EntryID `json:"to,omitempty"`
 	Back int          `json:"back,omitempty"`
 	// Summary summarizes the abandoned branch.

@@ -28,6 +28,9 @@ type SearchQuery struct {
 	Group bool `json:"group,omitempty"`
 	// In is talk (the default), tools or all.
 	In string `json:"in,omitempty"`
+	// Machines selects how sessions of jobs, hooks and sub-agents rank: lower (the default),
+	// equal, hide or only.
+	Machines string `json:"machines,omitempty"`
 	// Literal finds Query as it is written, word for word, in the session of that ID:
 	// every entry with it, the latest first. Other filters than In do not apply.
 	Literal bool `json:"literal,omitempty"`
@@ -83,7 +86,8 @@ type Hit struct {
 	// comparable between queries.
 	Relevance float64 `json:"relevance"`
 	// Parts are the parts of the score of an answer to a question, by name: its words, its
-	// neighbors, similar words, the speaker and so on.
+	// neighbors, similar words, the speaker and so on. The part machine is negative: it is
+	// taken from messages of jobs, hooks and sub-agents.
 	Parts map[string]float64 `json:"parts,omitempty"`
 	// Snippet is an excerpt of the text with secrets masked; Matches are the byte ranges of
 	// the matches in it, as pairs.
@@ -130,6 +134,19 @@ type IndexState struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Failed is the error of the last attempt, empty if there was none.
 	Failed string `json:"failed,omitempty"`
+	// Vectors is the progress of the vectors of an embeddings endpoint, if one is set.
+	Vectors *VectorState `json:"vectors,omitempty"`
+}
+
+// VectorState is the progress of the vectors of messages.
+type VectorState struct {
+	// Model is the model and its host. Done of Total messages have a vector.
+	Model string `json:"model"`
+	Done  int    `json:"done"`
+	Total int    `json:"total"`
+	// Failed is the error of the last call, empty if it succeeded. Search works without
+	// vectors.
+	Failed string `json:"failed,omitempty"`
 }
 
 // IndexReport reports whether the indexes match the sessions.
@@ -141,7 +158,7 @@ type IndexReport struct {
 
 // IndexDifference is a mismatch between an index and a session.
 type IndexDifference struct {
-	// Index is words or catalogue.
+	// Index is words or catalog.
 	Index   string `json:"index"`
 	Session string `json:"session,omitempty"`
 	Detail  string `json:"detail"`

@@ -21,7 +21,7 @@ type Moved struct {
 	// first entry.
 	Entry firn.EntryID `json:"entry"`
 	To    firn.EntryID `json:"to,omitempty"`
-	// From is the old head. Moving back there is the undo.
+	// From is the old head. Moving the head back there undoes the move.
 	From firn.EntryID `json:"from,omitempty"`
 	// Left is the number of entries on the abandoned branch. Text is its first user
 	// message, for editing and resending.

@@ -53,12 +53,12 @@ func startACP(t *testing.T, home string, env []string, args ...string) *editor {
 	t.Cleanup(e.quit)
 	got, err := e.conn.Initialize(t.Context(), acp.InitializeRequest{ProtocolVersion: acp.ProtocolVersionNumber})
 	if err != nil || !got.AgentCapabilities.LoadSession || got.ProtocolVersion != acp.ProtocolVersionNumber {
-		t.Fatalf("it says %+v, %v", got, err)
+		t.Fatalf("got %+v, %v", got, err)
 	}
 	return e
 }
 
-// SessionUpdate hears what happens.
+// SessionUpdate records an update.
 func (e *editor) SessionUpdate(_ context.Context, n acp.SessionNotification) error {
 	line := ""
 	switch u := n.Update; {
@@ -102,7 +102,7 @@ func (e *editor) take() string {
 	return strings.Join(lines, "\n")
 }
 
-// await waits until something was heard.
+// await waits until an update was received.
 func (e *editor) await(text string) {
 	e.t.Helper()
 	for {
@@ -115,7 +115,7 @@ func (e *editor) await(text string) {
 		select {
 		case <-e.more:
 		case <-e.t.Context().Done():
-			e.t.Fatalf("%q was not heard", text)
+			e.t.Fatalf("%q was not received", text)
 		}
 	}
 }
@@ -141,12 +141,12 @@ func (e *editor) newSession() acp.SessionId {
 
 var errNot = errors.New("an agent of ours does not ask for that")
 
-// ReadTextFile, and what follows, is not asked for.
+// ReadTextFile and the methods after it are never called.
 func (e *editor) ReadTextFile(context.Context, acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
 	return acp.ReadTextFileResponse{}, errNot
 }
 
-// WriteTextFile is not asked for.
+// WriteTextFile is never called.
 func (e *editor) WriteTextFile(context.Context, acp.WriteTextFileRequest) (acp.WriteTextFileResponse, error) {
 	return acp.WriteTextFileResponse{}, errNot
 }
@@ -162,33 +162,33 @@ func (e *editor) RequestPermission(_ context.Context, q acp.RequestPermissionReq
 	return acp.RequestPermissionResponse{Outcome: acp.NewRequestPermissionOutcomeSelected(id)}, nil
 }
 
-// CreateTerminal is not asked for.
+// CreateTerminal is never called.
 func (e *editor) CreateTerminal(context.Context, acp.CreateTerminalRequest) (acp.CreateTerminalResponse, error) {
 	return acp.CreateTerminalResponse{}, errNot
 }
 
-// KillTerminal is not asked for.
+// KillTerminal is never called.
 func (e *editor) KillTerminal(context.Context, acp.KillTerminalRequest) (acp.KillTerminalResponse, error) {
 	return acp.KillTerminalResponse{}, errNot
 }
 
-// TerminalOutput is not asked for.
+// TerminalOutput is never called.
 func (e *editor) TerminalOutput(context.Context, acp.TerminalOutputRequest) (acp.TerminalOutputResponse, error) {
 	return acp.TerminalOutputResponse{}, errNot
 }
 
-// ReleaseTerminal is not asked for.
+// ReleaseTerminal is never called.
 func (e *editor) ReleaseTerminal(context.Context, acp.ReleaseTerminalRequest) (acp.ReleaseTerminalResponse, error) {
 	return acp.ReleaseTerminalResponse{}, errNot
 }
 
-// WaitForTerminalExit is not asked for.
+// WaitForTerminalExit is never called.
 func (e *editor) WaitForTerminalExit(context.Context, acp.WaitForTerminalExitRequest) (acp.WaitForTerminalExitResponse, error) {
 	return acp.WaitForTerminalExitResponse{}, errNot
 }
 
-// TestACP talks to an agent from an editor: its messages and calls are sent, and replayed
-// after a restart.
+// TestACP uses an agent from an editor: its messages and calls are sent, and replayed after a
+// restart.
 func TestACP(t *testing.T) {
 	home := t.TempDir()
 	e := startACP(t, home, nil)
@@ -231,7 +231,7 @@ func TestACP(t *testing.T) {
 	verifies(t, home)
 }
 
-// TestACPBesideAGateway talks to an agent of a gateway, which has its own tools.
+// TestACPBesideAGateway uses an agent of a running gateway, which has its own tools.
 func TestACPBesideAGateway(t *testing.T) {
 	home := t.TempDir()
 	startServe(t, home)
@@ -243,7 +243,7 @@ func TestACPBesideAGateway(t *testing.T) {
 	e.quit()
 	cmd := program(home, "acp", "--no-tools")
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 2 {
-		t.Errorf("tools of its own beside a gateway: %v", err)
+		t.Errorf("its own tools although a gateway runs: %v", err)
 	}
 }
 

@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-// approvalHome makes a home whose agent may write in a workspace, and returns both.
+// approvalHome creates a home whose agent may write in a workspace, and returns both.
 func approvalHome(t *testing.T, settings string) (home, work string) {
 	t.Helper()
 	home, work = t.TempDir(), t.TempDir()
@@ -67,7 +67,7 @@ func TestApprovalSurvivesKill(t *testing.T) {
 
 	// Without a gateway the question is in the log.
 	if said := firnIn(t, home, "approvals", string(id)); !strings.Contains(said, "write_file") || !strings.Contains(said, "hello.txt") {
-		t.Errorf("firn approvals says %q", said)
+		t.Errorf("firn approvals printed %q", said)
 	}
 	serveHome(t, home)
 	c = dialHome(t, home)
@@ -126,14 +126,14 @@ func TestApprovalSurvivesStop(t *testing.T) {
 		t.Errorf("asked %+v, then %+v", first, again)
 	}
 	if said := firnIn(t, home, "approvals", "allow", string(id), "--for", "session"); !strings.Contains(said, "allowed shell; always in this session: shell(touch *)") {
-		t.Errorf("firn approvals allow says %q", said)
+		t.Errorf("firn approvals allow printed %q", said)
 	}
 	awaitAnswer(t, c, id, "shell answered")
 	if _, err := os.Stat(filepath.Join(work, "made")); err != nil {
 		t.Error(err)
 	}
 	if said := firnIn(t, home, "approvals", string(id)); !strings.Contains(said, "nothing waits") {
-		t.Errorf("firn approvals says %q", said)
+		t.Errorf("firn approvals printed %q", said)
 	}
 	for _, command := range []string{"deny", "refuse"} { // the name and the alias
 		if _, err := c.Turn(t.Context(), id, wire.Turn{Text: "write x to x.txt", Wait: new(false)}); err != nil {
@@ -141,7 +141,7 @@ func TestApprovalSurvivesStop(t *testing.T) {
 		}
 		awaitPending(t, c, id)
 		if said := firnIn(t, home, "approvals", command, string(id), "--reason", "not with "+command); !strings.Contains(said, "denied") {
-			t.Errorf("firn approvals %s says %q", command, said)
+			t.Errorf("firn approvals %s printed %q", command, said)
 		}
 		awaitAnswer(t, c, id, "not with "+command)
 	}
@@ -200,7 +200,7 @@ func TestApprovalOverAPI(t *testing.T) {
 			case wire.ApprovalRequested:
 				var q wire.Approval
 				if err := json.Unmarshal(e.Data, &q); err != nil || asked >= len(answers) {
-					t.Fatalf("asked %s, %v", e.Data, err)
+					t.Fatalf("got %s, %v", e.Data, err)
 				}
 				a := answers[asked]
 				asked++
@@ -232,13 +232,13 @@ func TestApprovalOverAPI(t *testing.T) {
 		t.Errorf("asked %d times, %q", n, said)
 	}
 	if n, _ := say(one, "run `echo two; touch x`", wire.ApprovalAnswer{Decision: "refuse"}); n != 1 {
-		t.Errorf("a compound command was asked %d times", n)
+		t.Errorf("a compound command was asked about %d times", n)
 	}
 	if n, _ := say(two, "run `echo three`", wire.ApprovalAnswer{Decision: "allow", Scope: "project"}); n != 1 {
-		t.Errorf("another session was asked %d times", n)
+		t.Errorf("another session was asked about %d times", n)
 	}
 	three := firn.ID(firnIn(t, home, "new"))
 	if n, said := say(three, "run `echo four`"); n != 0 || !strings.Contains(said, "four") {
-		t.Errorf("the project was asked %d times, %q", n, said)
+		t.Errorf("the project was asked about %d times, %q", n, said)
 	}
 }

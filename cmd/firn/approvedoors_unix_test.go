@@ -69,7 +69,7 @@ func TestApprovalRules(t *testing.T) {
 	before := outputs(t, home, "approvals", "rules")
 	said := outputs(t, home, append([]string{"approvals", "rules", "remove"}, rule...)...)
 	if !strings.Contains(said, "undo: firn approvals rules add --project ") || outputs(t, home, "approvals", "rules") != "no rules\n" {
-		t.Errorf("removing says %s", said)
+		t.Errorf("remove returned %s", said)
 	}
 	outputs(t, home, append([]string{"approvals", "rules", "add"}, rule...)...)
 	if after := outputs(t, home, "approvals", "rules"); after != before {

@@ -20,8 +20,8 @@ func binTalk(t *testing.T, p *pair, home, title string) string {
 	return string(s.ID)
 }
 
-// TestBin looks into the bin, restores from it by title and id, and empties it, on a home
-// without a gateway, with one, and with sessions in an embedded server.
+// TestBin lists the trash, restores from it by title and ID, and empties it: on a home without
+// a gateway, with one, and with sessions in an embedded server.
 func TestBin(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, home string) []string{
 		"alone":  func(*testing.T, string) []string { return nil },
@@ -43,7 +43,7 @@ func TestBin(t *testing.T) {
 				t.Helper()
 				for _, w := range want {
 					if !strings.Contains(out, w) {
-						t.Errorf("it does not say %q:\n%s", w, out)
+						t.Errorf("%q is missing:\n%s", w, out)
 					}
 				}
 			}
@@ -94,13 +94,13 @@ func TestMaintenanceReport(t *testing.T) {
 	out := p.must(home, "", "maintenance")
 	for _, want := range []string{`kept despite a limit: \d sessions?, (current|just used) \(`, `max_entries is still exceeded: 5 sessions of agent main, limit 1`, `max_disk_bytes is still exceeded: .* limit 100 B`} {
 		if !regexp.MustCompile(want).MatchString(out) {
-			t.Errorf("it does not say %s:\n%s", want, out)
+			t.Errorf("%s is missing:\n%s", want, out)
 		}
 	}
 	p.must(home, "", "rm", free, "--bin")
 	p.must(home, "", "config", "set", "maintenance.bin_max_bytes", "1")
 	if out := p.must(home, "", "maintenance", "--enforce"); !strings.Contains(out, "bin_max_bytes  done") || !strings.Contains(out, "1 were permanently erased") {
-		t.Errorf("it says\n%s", out)
+		t.Errorf("got\n%s", out)
 	}
 	if out := p.must(home, "", "bin", "ls"); !strings.Contains(out, "the trash bin is empty") {
 		t.Errorf("the bin has\n%s", out)

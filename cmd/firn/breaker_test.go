@@ -9,8 +9,8 @@ import (
 	"testing"
 )
 
-// smallWindow writes settings with a provider whose model has a small window, and
-// additional settings of agents.
+// smallWindow writes settings with a provider whose model has a small window, and additional
+// agent settings.
 func (s *fakeProvider) smallWindow(t *testing.T, home string, window int, agents string) {
 	t.Helper()
 	s.model = ""
@@ -67,25 +67,25 @@ func TestBreakerOverHTTP(t *testing.T) {
 			t.Fatalf("turn %d ended with %d: %s", i, code, notes)
 		}
 		if shown, _, _ := server.firn(t, home, home, "show", "-"); (summaries(server) > 0) != strings.Contains(shown, "in a row: ") {
-			t.Fatalf("after %d failures show says\n%s", summaries(server), shown)
+			t.Fatalf("after %d failures show printed\n%s", summaries(server), shown)
 		}
 	}
 	if n := summaries(server); n != 3 {
-		t.Errorf("the summarizer was asked %d times", n)
+		t.Errorf("the summarizer was called %d times", n)
 	}
 	shown, _, _ := server.firn(t, home, home, "show", "-")
 	if !strings.Contains(shown, "paused until ") || !strings.Contains(shown, "after 3 failures in a row") || !strings.Contains(shown, "on fire") {
-		t.Errorf("show says\n%s", shown)
+		t.Errorf("show printed\n%s", shown)
 	}
 	if _, said, _ := server.firnSaid(t, home, home, "/status\n", "chat", "-c"); !strings.Contains(said, "paused until ") {
-		t.Errorf("/status says\n%s", said)
+		t.Errorf("/status printed\n%s", said)
 	}
 	if counted, _, _ := server.firn(t, home, home, "compactions", "-"); strings.Count(counted, "extractive") < 4 {
 		t.Errorf("with the breaker open nothing was compacted:\n%s", counted)
 	}
 	status, _, _ := server.firn(t, home, home, "show", "-", "--json")
 	if !strings.Contains(status, `"breaker"`) || !strings.Contains(status, `"open":true`) && !strings.Contains(status, `"open": true`) {
-		t.Errorf("show --json says\n%s", status)
+		t.Errorf("show --json printed\n%s", status)
 	}
 }
 
@@ -113,13 +113,13 @@ func TestOverflowIsOneSentence(t *testing.T) {
 		}
 		first, _, _ := strings.Cut(notes, "\n")
 		if !strings.Contains(first, "the message is too large: about 12,000 tokens, and fake/small accepts at most 8,192 tokens") {
-			t.Errorf("window %d: it says\n%s", config, notes)
+			t.Errorf("window %d: got\n%s", config, notes)
 		}
 		if !strings.Contains(notes, "hint: send it in parts") {
 			t.Errorf("window %d: the hint is missing in\n%s", config, notes)
 		}
 		if n := len(server.all()) - before; n != 1 {
-			t.Errorf("window %d: it was asked %d times", config, n)
+			t.Errorf("window %d: the model was called %d times", config, n)
 		}
 	}
 	// The session continues: the large message is now old and is left out or summarized.
@@ -155,7 +155,7 @@ func TestWindowWarnings(t *testing.T) {
 		default:
 			quiet++
 			if full > 0 {
-				t.Errorf("turn %d is full and says %q", i, notes)
+				t.Errorf("turn %d is full, with the answer %q", i, notes)
 			}
 		}
 	}
@@ -167,6 +167,6 @@ func TestWindowWarnings(t *testing.T) {
 	window, _, _ := server.firn(t, home, home, "window", "-")
 	percent := strings.TrimLeft(strings.Fields(window)[0], "~")
 	if !strings.Contains(ls, percent) || !strings.Contains(shown, percent) {
-		t.Errorf("window says %s, ls\n%s\nshow\n%s", percent, ls, shown)
+		t.Errorf("window printed %s, ls\n%s\nshow\n%s", percent, ls, shown)
 	}
 }

@@ -118,7 +118,7 @@ func (w *window) visible(texts ...string) {
 func TestBrowseNeedsTerminal(t *testing.T) {
 	out, err := firnCommand(browseHome(t), "browse").CombinedOutput()
 	if err == nil || !strings.Contains(string(out), "firn browse needs a terminal") || !strings.Contains(string(out), "hint: firn ls") {
-		t.Errorf("it says %s (%v)", out, err)
+		t.Errorf("got %s (%v)", out, err)
 	}
 }
 

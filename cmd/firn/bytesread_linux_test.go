@@ -14,9 +14,9 @@ import (
 	"firn.dev"
 )
 
-// sessionOfSize writes the file of a session of about so many bytes into a new home, as
-// firn writes it: turns with their counters, and a compaction every hundred turns. All
-// sizes end with the same number of turns behind the last compaction.
+// sessionOfSize writes a session file of about the given size into a new home, as firn writes
+// it: turns with their counters, and a compaction every hundred turns. All sizes have the same
+// number of turns after the last compaction.
 func sessionOfSize(t *testing.T, size int) (home string, id firn.ID) {
 	t.Helper()
 	home, id = t.TempDir(), "01a1e732-1375-769d-9890-3c12300e0781"
@@ -52,7 +52,7 @@ func (w *sessionWriter) line(format string, args ...any) {
 	w.size += n
 }
 
-// entry writes an entry whose members beside type, id and parent are given.
+// entry writes an entry with the given members besides type, id and parent.
 func (w *sessionWriter) entry(kind, format string, args ...any) {
 	n := uint64(time.Date(2026, 10, 1, 10, 0, 0, 0, time.UTC).UnixMilli()+int64(w.entries)*10_000) << 20
 	var id [13]byte
@@ -110,9 +110,9 @@ func bytesRead(t *testing.T, home string, args ...string) (int, string) {
 	return read, out.String()
 }
 
-// TestFlatCost runs what shows or moves the end of a session on one of 2 MB and on one of
-// 200 MB that have the same live part: the bytes read are about the same. Turns are tried
-// on 2 and 20 MB, with the index that recall uses.
+// TestFlatCost runs the commands that show or move the end of a session on sessions of 2 MB
+// and 200 MB with the same live part: they read about the same number of bytes. Turns are
+// tested on 2 and 20 MB, with the index that recall uses.
 func TestFlatCost(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {

@@ -26,7 +26,7 @@ func TestChatAtATerminal(t *testing.T) {
 	c.out.Await("(queued") // Ctrl-C does not discard input that was already read
 	c.press(0x03)
 	c.out.Await("stopped by the user")
-	c.out.Await("one two ") // the next question is asked
+	c.out.Await("one two ") // the next question
 	c.press(0x03)
 	c.out.Await("stopped by the user")
 	c.out.Await("turns    2")

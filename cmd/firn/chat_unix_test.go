@@ -32,7 +32,7 @@ func TestKillChat(t *testing.T) {
 	c.kill()
 
 	if said, _ := c.next("", 0, "-c", "-m", "firn/offline"); !strings.Contains(said, "the last answer was interrupted and saved") {
-		t.Errorf("on resuming it says %q", said)
+		t.Errorf("after resuming: %q", said)
 	}
 	if _, answer := c.next("", 0, "-c", "-p", "What is my name?"); !strings.Contains(answer, "Ada") {
 		t.Errorf("it answers %q", answer)
@@ -56,7 +56,7 @@ func TestKillBeforeAnswer(t *testing.T) {
 	c.kill()
 	said, answer := c.next("/model firn/offline\n/retry\n", 0)
 	if !strings.Contains(said, "the last message has no answer yet") || !strings.Contains(answer, "42") {
-		t.Errorf("it says %q and answers %q", said, answer)
+		t.Errorf("got %q, the answer is %q", said, answer)
 	}
 	got := transcript(t, home, onlySession(t, home))
 	if strings.Count(got, "user: ") != 1 {
@@ -104,7 +104,7 @@ func TestTerminateChat(t *testing.T) {
 	}
 }
 
-// slowServer speaks the Chat Completions API, and never ends an answer.
+// slowServer implements the Chat Completions API and never finishes an answer.
 type slowServer struct {
 	*httptest.Server
 	mute  bool
@@ -167,7 +167,7 @@ func (c *running) command(args []string) *exec.Cmd {
 	return cmd
 }
 
-// next runs firn chat again, with all of its input at once.
+// next runs firn chat again, with all of its input at the start.
 func (c *running) next(input string, code int, args ...string) (said, answered string) {
 	c.t.Helper()
 	cmd := c.command(args)
@@ -285,7 +285,7 @@ func transcript(t *testing.T, home string, id firn.ID) string {
 	return b.String()
 }
 
-// verify lets the program itself look for damage.
+// verify runs the program's own check for damage.
 func verify(t *testing.T, home string) {
 	t.Helper()
 	if out, err := exec.Command("firn", "verify", "--home", home).CombinedOutput(); err != nil || !strings.Contains(string(out), "no faults") {

@@ -65,7 +65,7 @@ func TestToolsActAtTerminal(t *testing.T) {
 		t.Fatalf("the answer is %s", got)
 	}
 	if got := firnAt(t, home, b, append(write, "run `pwd; echo $LC_CTYPE`")...); !strings.Contains(got, b+"\nmine") {
-		t.Errorf("the shell says %s", got)
+		t.Errorf("the shell printed %s", got)
 	}
 	if got := firnAt(t, home, b, append(write, "write changed to hello.txt")...); !strings.Contains(got, "hello.txt") {
 		t.Errorf("the answer is %s", got)
@@ -84,13 +84,13 @@ func TestToolsActAtTerminal(t *testing.T) {
 	}
 	expect("changed")
 	if got := firnAt(t, home, b, "blame", "hello.txt"); !strings.Contains(got, id[:8]) {
-		t.Errorf("blame says %s", got)
+		t.Errorf("blame printed %s", got)
 	}
 	undo := firnAt(t, home, b, "rewind", id, "--files")
 	expect("hello")
 	_, line, ok := strings.Cut(undo, "undo: firn ")
 	if !ok {
-		t.Fatalf("rewind says %s", undo)
+		t.Fatalf("rewind printed %s", undo)
 	}
 	line, _, _ = strings.Cut(line, "\n")
 	firnAt(t, home, b, strings.Fields(line)...)

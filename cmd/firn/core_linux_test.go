@@ -10,7 +10,7 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// TestNoCore looks at the limits of a gateway that runs.
+// TestNoCore checks the limits of a running gateway.
 func TestNoCore(t *testing.T) {
 	out := linetest.NewRecorder(t)
 	cmd := firnCommand(t.TempDir(), "serve", "--json")

@@ -18,7 +18,7 @@ import (
 // damageID names the sessions of these tests.
 const damageID = "01980000-0000-7000-8000-00000000000"
 
-// talk is a session as lines: a header, and messages 1 to n one after the other.
+// talk is a session as lines: a header, and messages 1 to n in a row.
 type talk struct {
 	id    string
 	lines []string
@@ -106,8 +106,8 @@ type damageKind struct {
 	mark string
 	// lost means that content cannot be read, quiet that it is not in the live part.
 	lost, quiet bool
-	// gone are the messages that are not shown, aside those that are only shown
-	// with all that is on disk.
+	// gone holds the messages that are not shown, aside those that are shown only with
+	// everything on disk.
 	gone, aside []int
 	// verify is the exit code of firn verify.
 	verify int
@@ -186,8 +186,8 @@ func (k damageKind) both(t *testing.T, id string) (sound, damaged string) {
 
 var entryHead = regexp.MustCompile(`(?m)^(#\d+ )?(\S+)  (\S+ \S+)  \S+(  \(.*\))?$`)
 
-// damageBlocks are the entries that a command printed, without their numbers and
-// names, and without what names damage. Those of some messages are left out.
+// damageBlocks returns the entries that a command printed, without their numbers and IDs,
+// without damage marks, and without the given messages.
 func damageBlocks(text string, without []int, sorted bool) []string {
 	var blocks []string
 	for _, b := range strings.Split(text, "\n\n") {
@@ -233,7 +233,7 @@ func TestDamageIsNamed(t *testing.T) {
 	}
 }
 
-// checkReading looks at commands that print the session.
+// checkReading checks the commands that print the session.
 func (k damageKind) checkReading(t *testing.T, id, sound, damaged string) {
 	branch := append(slices.Clone(k.gone), k.aside...)
 	for _, c := range []struct {
@@ -272,7 +272,7 @@ func (k damageKind) checkReading(t *testing.T, id, sound, damaged string) {
 	}
 }
 
-// checkNamed looks for the mark, the hint and the exit code.
+// checkNamed checks the mark, the hint and the exit code.
 func (k damageKind) checkNamed(t *testing.T, name, id string, named bool, code int, out, errs string, plain bool) {
 	t.Helper()
 	want := 0
@@ -290,18 +290,18 @@ func (k damageKind) checkNamed(t *testing.T, name, id string, named bool, code i
 	}
 	said := strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(out)
 	if !plain && !strings.Contains(said, k.mark) {
-		t.Errorf("%s does not say %q:\n%s", name, k.mark, out)
+		t.Errorf("%s does not contain %q:\n%s", name, k.mark, out)
 	}
 	if plain && !strings.Contains(errs, "not read: 1 place") {
 		t.Errorf("%s does not count it: %s", name, errs)
 	}
 	if !strings.Contains(errs, "firn verify "+id) {
-		t.Errorf("%s does not say what to do: %s", name, errs)
+		t.Errorf("%s does not print a hint: %s", name, errs)
 	}
 }
 
-// checkLive looks at what concerns the model: only damage in the live part is
-// named there.
+// checkLive checks the commands about the window, where only damage in the live part is
+// reported.
 func (k damageKind) checkLive(t *testing.T, id, home string) {
 	live := k.mark != "" && !k.quiet && k.name != "id used twice"
 	code, out, errs := damageRun(t, home, "window", id)
@@ -317,7 +317,7 @@ func (k damageKind) checkLive(t *testing.T, id, home string) {
 	}
 }
 
-// checkLists looks at show and ls, before and after the session was indexed.
+// checkLists checks show and ls before and after the session was indexed.
 func (k damageKind) checkLists(t *testing.T, id, home string) {
 	code, out, errs := damageRun(t, home, "show", id)
 	if code != 0 || strings.Contains(out, "⚠") != (k.mark != "") || k.mark != "" && (!strings.Contains(out, k.mark) || !strings.Contains(out, "firn verify "+id)) {
@@ -351,11 +351,11 @@ func (k damageKind) checkJSON(t *testing.T, id, home string) {
 		}
 		found++
 		if e.Damage.Reason == "" || e.Damage.Next < e.Damage.At || e.Damage.Part == 0 || e.Damage.Lost != k.lost {
-			t.Errorf("the damage is told as %+v", *e.Damage)
+			t.Errorf("the damage is reported as %+v", *e.Damage)
 		}
 	}
 	if want := k.mark != ""; (found == 1) != want {
-		t.Errorf("cat --json tells of %d places:\n%s", found, out)
+		t.Errorf("cat --json reports %d places:\n%s", found, out)
 	}
 	if k.lost && !strings.Contains(errs, `"kind":"integrity"`) {
 		t.Errorf("the error is %s", errs)

@@ -8,8 +8,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestDamageAtTheDoors reads sessions that are damaged in each way over MCP and ACP:
-// what cannot be read is named there too, and nothing is where nothing is wrong.
+// TestDamageAtTheDoors reads damaged sessions of each kind over MCP and ACP: damage is
+// reported there too, and nothing is reported for intact ones.
 func TestDamageAtTheDoors(t *testing.T) {
 	home := t.TempDir()
 	kinds := damageKinds()
@@ -45,7 +45,7 @@ func TestDamageAtTheDoors(t *testing.T) {
 		e.await(lasts[i])
 		said := e.take()
 		if strings.Contains(said, "⚠") != (k.mark != "") {
-			t.Errorf("%s: ACP tells\n%s", k.name, said)
+			t.Errorf("%s: ACP sends\n%s", k.name, said)
 		}
 	}
 }

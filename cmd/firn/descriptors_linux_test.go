@@ -24,7 +24,7 @@ import (
 	"firn.dev/wire"
 )
 
-// limited is a gateway whose process may have few file descriptors.
+// limited is a gateway whose process has few file descriptors.
 type limited struct {
 	t      *testing.T
 	home   string
@@ -70,8 +70,8 @@ func (l *limited) client() *client.Client {
 	return c
 }
 
-// until repeats what fails until it does not: a request may be refused for a
-// while, but not for good.
+// until repeats an operation until it succeeds: a request may be rejected temporarily, but not
+// permanently.
 func until(ctx context.Context, t *testing.T, what string, do func() error) (done bool) {
 	t.Helper()
 	for {
@@ -81,7 +81,7 @@ func until(ctx context.Context, t *testing.T, what string, do func() error) (don
 		}
 		select {
 		case <-ctx.Done():
-			t.Errorf("%s failed for good: %v", what, err)
+			t.Errorf("%s failed permanently: %v", what, err)
 			return false
 		case <-time.After(20 * time.Millisecond):
 		}
@@ -259,7 +259,7 @@ func TestReadyWithoutDescriptors(t *testing.T) {
 	until(ctx, t, "to be not ready", func() error {
 		err := readyz(ctx, asking)
 		if err == nil {
-			return fmt.Errorf("/readyz says that it is ready")
+			return fmt.Errorf("/readyz reports ready")
 		}
 		if !strings.Contains(err.Error(), "503") || !strings.Contains(err.Error(), "descriptors") {
 			t.Fatalf("not ready for another reason: %v", err)

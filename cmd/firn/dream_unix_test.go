@@ -73,7 +73,7 @@ func dreamsHome(t *testing.T) string {
 	return home
 }
 
-// with is a command on a home that asks the server.
+// with returns a command on a home that uses the server.
 func (s *dreamServer) with(home string, args ...string) *exec.Cmd {
 	cmd := firnCommand(home, args...)
 	cmd.Env = append(cmd.Env, "OPENAI_BASE_URL="+s.URL, "OPENAI_API_KEY=x", "FIRN_MODEL=openai/gpt-4o")
@@ -112,22 +112,22 @@ func TestTwoDreamAtOnce(t *testing.T) {
 	<-server.asked
 	second, err := server.with(home, "memory", "dream").CombinedOutput()
 	if want := fmt.Sprintf("firn, process %d on ", first.Process.Pid); err != nil || !strings.Contains(string(second), "agent: not due (lock)") || !strings.Contains(string(second), want) {
-		t.Errorf("the second says %s, %v, and not %s", second, err, want)
+		t.Errorf("the second returned %s, %v, not %s", second, err, want)
 	}
 	server.may <- struct{}{}
 	<-server.asked // for advice
 	server.may <- struct{}{}
 	if err := first.Wait(); err != nil || !strings.Contains(out.String(), "agent: consolidated") {
-		t.Errorf("the first says %s, %v", out, err)
+		t.Errorf("the first returned %s, %v", out, err)
 	}
 	if notes := notesIn(t, home); !strings.Contains(notes, "The shop uses Postgres") {
 		t.Errorf("the notes are\n%s", notes)
 	}
 }
 
-// TestKilledGatewayDreams kills a gateway with SIGKILL while it asks a model in
-// each phase in which it does. The notes are the old ones, others are kept out
-// for an hour and no longer, and then it is dreamt.
+// TestKilledGatewayDreams kills a gateway with SIGKILL in each phase of a consolidation that
+// calls a model. The notes are unchanged, others are locked out for an hour and no longer, and
+// then the consolidation runs.
 func TestKilledGatewayDreams(t *testing.T) {
 	for _, phase := range []string{"gather", "consolidate"} {
 		t.Run(phase, func(t *testing.T) {
@@ -169,7 +169,7 @@ func TestKilledGatewayDreams(t *testing.T) {
 				t.Fatal(err)
 			}
 			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, "agent: consolidated") {
-				t.Errorf("an hour later it says %s", said)
+				t.Errorf("an hour later: %s", said)
 			}
 		})
 	}

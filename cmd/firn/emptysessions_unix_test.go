@@ -126,8 +126,8 @@ func TestPromisedSession(t *testing.T) {
 	}
 }
 
-// TestListHasSessionsOfTheLibrary creates a session with the library alone in a home that
-// has a catalogue.
+// TestListHasSessionsOfTheLibrary creates a session with the library alone in a home that has
+// a catalog.
 func TestListHasSessionsOfTheLibrary(t *testing.T) {
 	home := t.TempDir()
 	firnIn(t, home, "new", "--title", "first")

@@ -13,7 +13,7 @@ import (
 	"testing"
 )
 
-// fakeProvider speaks the Chat Completions API over HTTP and keeps every request.
+// fakeProvider implements the Chat Completions API over HTTP and records every request.
 type fakeProvider struct {
 	*httptest.Server
 	// answer returns the status and the text of an answer, or of an error.

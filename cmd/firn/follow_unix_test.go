@@ -65,10 +65,10 @@ func TestFollow(t *testing.T) {
 			t.Errorf("it ended with %d", tail.ProcessState.ExitCode())
 		}
 		if n := strings.Count(out.String(), "the first"); n != 1 {
-			t.Errorf("the first was told %d times", n)
+			t.Errorf("the first was printed %d times", n)
 		}
 		if strings.Contains(out.String(), "custom") { // an answer that is being given, and counts
-			t.Errorf("it told %s", out.String())
+			t.Errorf("it printed %s", out.String())
 		}
 	}
 }

@@ -6,5 +6,5 @@ import "github.com/rogpeppe/go-internal/testscript"
 
 // gatewayCommand needs signals.
 func gatewayCommand(ts *testscript.TestScript, _ bool, _ []string) {
-	ts.Fatalf("gateways are not run beside scripts on this system")
+	ts.Fatalf("gateways are not run next to scripts on this system")
 }

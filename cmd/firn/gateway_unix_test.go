@@ -112,7 +112,7 @@ func logged(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// guestCommand lets a chat work on the home until its input ends.
+// guestCommand runs a chat on the home until its input ends.
 func guestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, len(args) == 1, "guest begin|end")
 	dir := ts.MkAbs(".")
@@ -133,7 +133,7 @@ func guestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	ts.Check(err)
 	ts.Check(cmd.Start())
 	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.HasPrefix(line, "new session ") {
-		ts.Fatalf("the chat says %q, %v", line, err)
+		ts.Fatalf("the chat printed %q, %v", line, err)
 	}
 	guests.put(dir, &visitor{cmd: cmd, in: in})
 }
@@ -179,7 +179,7 @@ func gatewayCommand(ts *testscript.TestScript, neg bool, args []string) {
 	}
 }
 
-// served is a gateway that runs beside a script.
+// served is a gateway that runs next to a script.
 type served struct {
 	cmd  *exec.Cmd
 	done chan struct{}

@@ -63,7 +63,7 @@ func TestInstructionsReachTheProvider(t *testing.T) {
 	server.firn(t, home, sub, "chat", "-c", "-p", "again")
 	all := server.all()
 	if sent := all[len(all)-1].text(); !strings.Contains(sent, "SECRET") {
-		t.Errorf("what is allowed was not sent in\n%s", sent)
+		t.Errorf("allowed instructions were not sent in\n%s", sent)
 	}
 }
 

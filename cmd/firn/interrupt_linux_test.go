@@ -25,7 +25,7 @@ func TestInterrupt(t *testing.T) {
 	}
 	said, code := interrupt(t, exec.Command("firn", "verify", "--progress", path))
 	if code != 130 || !strings.Contains(said, "firn: interrupted\n") {
-		t.Errorf("it ended with %d and said %q", code, said)
+		t.Errorf("it exited with %d and printed %q", code, said)
 	}
 	after, err := os.Stat(path)
 	if err != nil {

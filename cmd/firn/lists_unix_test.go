@@ -76,7 +76,7 @@ type lists struct {
 	c       *client.Client
 }
 
-// name makes a text that was not there before.
+// name returns a text that was not used before.
 func (l *lists) name(of string) string {
 	l.n++
 	return fmt.Sprintf("%s %d", of, l.n)
@@ -85,7 +85,7 @@ func (l *lists) name(of string) string {
 // key returns one of a few keys.
 func (l *lists) key() string { return fmt.Sprintf("agent:main:cli:direct:p%d", l.random.IntN(3)) }
 
-// any returns the id of a session that is there, hidden and archived ones included.
+// any returns the ID of an existing session, including hidden and archived ones.
 func (l *lists) any() string {
 	ids := slices.Sorted(maps.Keys(l.truths()))
 	if len(ids) == 0 {
@@ -188,7 +188,7 @@ func (l *lists) check() {
 	l.t.Fatalf("%s: the transcripts change all the time", l.step)
 }
 
-// manyLooks is how often it is looked again at most.
+// manyLooks is the maximum number of attempts.
 const manyLooks = 100
 
 // sight is a client's view of the sessions.
@@ -197,13 +197,13 @@ type sight struct {
 	sessions map[firn.ID]wire.Session
 	// shown are those that a list without empty sessions has.
 	shown map[firn.ID]bool
-	// latest is the session that "-" means; empty if that was not asked.
+	// latest is the session that "-" refers to; empty if it was not queried.
 	latest firn.ID
-	// keys is where keys point; nil if that was not asked.
+	// keys maps keys to sessions; nil if it was not queried.
 	keys map[string]firn.ID
 }
 
-// seen asks everybody.
+// seen queries every source.
 func (l *lists) seen() []sight {
 	l.t.Helper()
 	program := sight{what: "firn ls", sessions: make(map[firn.ID]wire.Session), shown: make(map[firn.ID]bool), keys: make(map[string]firn.ID)}
@@ -293,7 +293,7 @@ func (l *lists) compare(all []sight, want map[firn.ID]listing) {
 				l.t.Errorf("%s: %s: session %s is listed: %t, empty: %t", l.step, s.what, id, s.shown[id], w.empty)
 			}
 			if g := formatListed(got, w); g != w.line {
-				l.t.Errorf("%s: %s says of session %s\n%s\nits transcript says\n%s\n%s", l.step, s.what, id, g, w.line, w.shape)
+				l.t.Errorf("%s: %s has for session %s\n%s\nits transcript has\n%s\n%s", l.step, s.what, id, g, w.line, w.shape)
 			}
 		}
 		if latest := latestOf(want); s.latest != "" && s.latest != latest {
@@ -306,8 +306,8 @@ func (l *lists) compare(all []sight, want map[firn.ID]listing) {
 	l.compareTable(all[0].keys, want)
 }
 
-// compareTable compares where keys point with sessions.json. A key of a session that is in
-// the bin points at nothing until the session is restored; its row stays.
+// compareTable compares the sessions of keys with sessions.json. A key of a session in the
+// trash has no target until the session is restored; its row stays.
 func (l *lists) compareTable(keys map[string]firn.ID, there map[firn.ID]listing) {
 	l.t.Helper()
 	data, err := os.ReadFile(filepath.Join(l.home, "agents", "main", "sessions", "sessions.json"))
@@ -382,7 +382,7 @@ func copyTranscripts(to, from string) error {
 	})
 }
 
-// inCopy asks a gateway of this process that knows the transcripts alone.
+// inCopy queries a gateway of this process that has only the transcripts.
 func (l *lists) inCopy(home string) sight {
 	l.t.Helper()
 	c, end := lookInto(l.t, home)
@@ -398,14 +398,14 @@ func compareStates(l *lists, a, b sight) {
 		if !ok || s.State == nil || there.State == nil {
 			continue
 		}
-		s.State.Interrupted, there.State.Interrupted = false, false // which depends on who runs it
+		s.State.Interrupted, there.State.Interrupted = false, false // which depends on the user who runs it
 		if x, y := fmt.Sprintf("%+v", *s.State), fmt.Sprintf("%+v", *there.State); x != y {
 			l.t.Errorf("%s: the state of session %s is\n%s, in the copy\n%s", l.step, id, x, y)
 		}
 	}
 }
 
-// TestEveryChangeIsTried holds the changes against the commands that there are.
+// TestEveryChangeIsTried compares the changes with the existing commands.
 func TestEveryChangeIsTried(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	if err != nil {

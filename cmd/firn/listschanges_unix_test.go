@@ -15,8 +15,8 @@ import (
 	"firn.dev/wire"
 )
 
-// listChanges are what TestListsMatchTranscripts does, by name: by the program, by HTTP, or by
-// the library. Each is given a session, and reports whether something was done.
+// listChanges holds the changes of TestListsMatchTranscripts by name: by the program, over
+// HTTP, or by the library. Each receives a session and reports whether it changed anything.
 var listChanges = make(map[string]func(l *lists, id string) bool)
 
 func init() {
@@ -37,7 +37,7 @@ func init() {
 	listChanges["gateway stopped"] = (*lists).stop
 }
 
-// programChanges are commands. Words in capitals stand for something.
+// programChanges are commands. Words in capitals are placeholders.
 var programChanges = map[string]string{
 	"new":              "new --title NAME",
 	"new --key":        "new --key KEY",
@@ -80,7 +80,7 @@ var programChanges = map[string]string{
 	"backup create":    "backup create BACKUP",
 }
 
-// stdinOf is what some of them read.
+// stdinOf holds the standard input of some of them.
 var stdinOf = map[string]string{
 	"append --lines": `{"type":"message","message":{"role":"user","content":"TEXT"}}` + "\n",
 	"import": `{"type":"session","version":3,"id":"TEXT","timestamp":"2020-01-01T00:00:00.000Z","cwd":"/"}` + "\n" +
@@ -232,8 +232,8 @@ var libraryChanges = map[string]func(l *lists, st *filestore.Store, id firn.ID) 
 		_, err := st.Append(l.t.Context(), id, store.Any, firn.NewEntry(&firn.Title{Name: l.name("auto"), Source: firn.SourceAuto}))
 		return err
 	},
-	// A session that a program begins by the library alone is not in the catalogue before
-	// firn reindex: see docs/design.md. So this one goes on with those that are there.
+	// A session that a program creates with the library alone is not in the catalog before
+	// firn reindex: see docs/design.md. So this one continues existing sessions.
 	"load": func(l *lists, st *filestore.Store, _ firn.ID) error {
 		id, err := st.Lookup(l.t.Context(), l.key())
 		if err == nil {
@@ -262,7 +262,7 @@ func (l *lists) write(change func(*lists, *filestore.Store, firn.ID) error, id f
 	return err == nil
 }
 
-// chatAndEnd types several things at a chat.
+// chatAndEnd types several lines into a chat.
 func (l *lists) chatAndEnd(string) bool {
 	_, ok := l.firn(l.name("hello")+"\n/rename "+l.name("typed")+"\n"+l.name("more")+"\n/new\n", "chat")
 	return ok

@@ -27,7 +27,7 @@ type listing struct {
 	listed bool
 	// empty is set if it has only a header, settings, key records and tombstones.
 	empty bool
-	// purged is set if entries were erased: those that were counted before stay counted.
+	// purged is set if entries were erased: those counted before stay counted.
 	purged bool
 }
 
@@ -82,7 +82,7 @@ type transcriptReader struct {
 	stones        []firn.Tombstone
 	stoneIDs      []firn.EntryID
 	messages      []firn.EntryID
-	// erased is how many entries were purged. Turns that were counted stay counted.
+	// erased is the number of purged entries. Turns that were counted stay counted.
 	erased int
 	// content is set by the first entry that is more than a setting.
 	content bool

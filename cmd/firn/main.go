@@ -24,7 +24,7 @@ func main() {
 	}()
 	code := cli.Main(ctx, os.Args[1:], cli.Process{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Getenv, Environ: os.Environ(),
-		Open: open, Host: host, Serve: run, Migrate: carry, Mirror: mirror, Providers: providers, Models: models, Build: build(),
+		Open: open, Host: host, LocalFiles: localFiles, Serve: run, Migrate: carry, Mirror: mirror, Providers: providers, Models: models, Build: build(),
 		Interrupts: func() (<-chan os.Signal, func()) {
 			presses := make(chan os.Signal, 2)
 			signal.Notify(presses, os.Interrupt)

@@ -73,7 +73,7 @@ func scriptCommands(more map[string]func(ts *testscript.TestScript, neg bool, ar
 	return all
 }
 
-// shelf keeps things by name, for many goroutines.
+// shelf is a map from names to values that is safe for concurrent use.
 type shelf[T any] struct {
 	mu     sync.Mutex
 	things map[string]T

@@ -76,21 +76,20 @@ func well(t *testing.T, s *mcp.ClientSession, name string, args map[string]any) 
 	return text, data
 }
 
-// TestMCPOnStdio starts firn mcp as programs do: without a gateway, and beside
-// one.
+// TestMCPOnStdio starts firn mcp as clients do: without a gateway, and next to one.
 func TestMCPOnStdio(t *testing.T) {
 	home := t.TempDir()
 	s := mcpClient(t, &mcp.CommandTransport{Command: program(home, "mcp")})
 	walkMCP(t, s)
 	s.Close()
 	if out := outputs(t, home, "ls", "--json"); !strings.Contains(out, "6*7") {
-		t.Errorf("what was said is not in the home: %s", out)
+		t.Errorf("the message is not in the home: %s", out)
 	}
 
 	gateway := startServe(t, home)
 	s = mcpClient(t, &mcp.CommandTransport{Command: program(home, "mcp", "--gateway", gateway.Address)})
 	if text, _ := well(t, s, "list_sessions", nil); !strings.Contains(text, "6*7") {
-		t.Errorf("beside a gateway it lists %s", text)
+		t.Errorf("next to a gateway it lists %s", text)
 	}
 }
 
@@ -157,7 +156,7 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 	}
 }
 
-// findMCP finds a message, also behind a compaction, and reads its context.
+// findMCP finds a message, even before a compaction, and reads its context.
 func findMCP(t *testing.T, s *mcp.ClientSession, id string, entry any) {
 	t.Helper()
 	text, _ := well(t, s, "search_sessions", map[string]any{"query": "what is 6*7", "session": id})
@@ -175,7 +174,7 @@ func findMCP(t *testing.T, s *mcp.ClientSession, id string, entry any) {
 		"search_sessions": {"query": "role:nobody x"}, "read_window": {"session": id, "entry": "#9999"},
 	} {
 		if text, _, failed := call(t, s, name, args); !failed || text == "" {
-			t.Errorf("%s %v says %s", name, args, text)
+			t.Errorf("%s %v returned %s", name, args, text)
 		}
 	}
 }
@@ -204,16 +203,16 @@ func notesMCP(t *testing.T, s *mcp.ClientSession) {
 		t.Errorf("of Ann it recalls\n%s", text)
 	}
 	if text, _ := well(t, s, "forget", map[string]any{"what": refs[0]}); !strings.Contains(text, "firn memory undo ") {
-		t.Errorf("it says %s", text)
+		t.Errorf("got %s", text)
 	}
 	if text := recall(map[string]any{"scope": "agent"}); strings.Contains(text, "nine") {
-		t.Errorf("what is forgotten is recalled:\n%s", text)
+		t.Errorf("a forgotten note is recalled:\n%s", text)
 	}
 	for name, args := range map[string]map[string]any{
 		"remember": {"text": " "}, "recall": {"query": " "}, "forget": {"what": "nothing of that kind"},
 	} {
 		if text, _, failed := call(t, s, name, args); !failed || text == "" {
-			t.Errorf("%s %v says %s", name, args, text)
+			t.Errorf("%s %v returned %s", name, args, text)
 		}
 	}
 }
@@ -267,8 +266,8 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
-// TestMCPOverHTTP speaks to a gateway at /mcp: with a token that may write, with
-// one that may only read, and with none.
+// TestMCPOverHTTP connects to a gateway at /mcp: with a token that may write, with one that
+// may only read, and without one.
 func TestMCPOverHTTP(t *testing.T) {
 	home := t.TempDir()
 	tcp := "http://" + startServe(t, home).TCP
@@ -300,14 +299,14 @@ func TestMCPOverHTTP(t *testing.T) {
 		t.Errorf("the list is %s", text)
 	}
 	if text, _, failed := call(t, reader, "send_message", map[string]any{"text": "hello"}); !failed || !strings.Contains(text, "scope") {
-		t.Errorf("who may only read says something: %s", text)
+		t.Errorf("a read-only token sends a message: %s", text)
 	}
 	if text, _ := well(t, reader, "search_sessions", map[string]any{"query": "what is 6*7"}); !strings.Contains(text, "42") {
-		t.Errorf("who may read finds\n%s", text)
+		t.Errorf("a read-only token finds\n%s", text)
 	}
 	for name, args := range map[string]map[string]any{"remember": {"text": "something to know"}, "forget": {"what": "something"}} {
 		if text, _, failed := call(t, reader, name, args); !failed || !strings.Contains(text, "scope") {
-			t.Errorf("who may only read may %s: %s", name, text)
+			t.Errorf("a read-only token may %s: %s", name, text)
 		}
 	}
 	ann, err := connect(secret("ann", "write", "--key", "agent:main:telegram:direct:ann"))
@@ -316,18 +315,18 @@ func TestMCPOverHTTP(t *testing.T) {
 	}
 	defer ann.Close()
 	if text, _ := well(t, ann, "search_sessions", map[string]any{"query": "what is 6*7"}); strings.Contains(text, "42") {
-		t.Errorf("who is bound to a key finds what is not theirs:\n%s", text)
+		t.Errorf("a token bound to a key finds other sessions:\n%s", text)
 	}
 	if text, _ := well(t, ann, "recall", map[string]any{"query": "ferry", "key": "agent:main:telegram:direct:ann"}); !strings.Contains(text, "blue") {
 		t.Errorf("their own notes are\n%s", text)
 	}
 	for _, args := range []map[string]any{{"query": "ferry"}, {"query": "ferry", "agent": "main"}, {"query": "ferry", "key": "agent:main:telegram:direct:bob"}} {
 		if text, _, failed := call(t, ann, "recall", args); !failed {
-			t.Errorf("%v tells\n%s", args, text)
+			t.Errorf("%v returned\n%s", args, text)
 		}
 	}
 	if _, err := connect("nobody"); err == nil {
-		t.Error("somebody was let in without a token")
+		t.Error("a request without a token was accepted")
 	}
 	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tcp+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"tools/list"}`))
 	r.Header.Set("Content-Type", "application/json")

@@ -20,8 +20,8 @@ func openProject(t *testing.T, home, dir string, args ...string) *window {
 	return runInWindow(t, dir, cmd, 80, 24)
 }
 
-// TestTwoTerminals opens two chats in one project, with and without a gateway. Each shows
-// what is said in the other, also if the other has created the session meanwhile.
+// TestTwoTerminals opens two chats in one project, with and without a gateway. Each shows the
+// messages of the other, even if the other created the session in the meantime.
 func TestTwoTerminals(t *testing.T) {
 	for name, served := range map[string]bool{"with a gateway": true, "without": false} {
 		t.Run(name, func(t *testing.T) {
@@ -68,7 +68,7 @@ func halvingServer(t *testing.T, goOn <-chan struct{}) (url string) {
 	})
 	mux.HandleFunc("POST /v1/chat/completions", func(w http.ResponseWriter, r *http.Request) {
 		asked, _ := io.ReadAll(r.Body)
-		turn := strings.Contains(string(asked), `"tools"`) // or else it asks for a title
+		turn := strings.Contains(string(asked), `"tools"`) // otherwise it requests a title
 		w.Header().Set("Content-Type", "text/event-stream")
 		for i, text := range []string{`{"role":"assistant","content":"The first half.\n\nThe "}`, `{"content":"second half."}`} {
 			fmt.Fprintf(w, "data: {\"id\":\"c\",\"object\":\"chat.completion.chunk\",\"created\":1,\"model\":\"slow\",\"choices\":[{\"index\":0,\"delta\":%s}]}\n\n", text)

@@ -10,8 +10,8 @@ import (
 	"testing"
 )
 
-// TestAddressOfAnthropic gives the address of a provider of kind anthropic with the
-// version, as the setting asks for, without, and with a slash: one path is asked.
+// TestAddressOfAnthropic sets the URL of a provider of kind anthropic with the version, as
+// documented, without it, and with a slash: all use the same path.
 func TestAddressOfAnthropic(t *testing.T) {
 	for _, tail := range []string{"", "/", "/v1", "/v1/", "/proxy/v1"} {
 		paths := make(chan string, 8)
@@ -36,8 +36,8 @@ func TestAddressOfAnthropic(t *testing.T) {
 	}
 }
 
-// TestFullSession talks until a session has as many bytes as it may have: the hint names
-// what helps, and neither /compact nor /rewind, which add bytes.
+// TestFullSession fills a session up to its size limit: the hint names remedies, and neither
+// /compact nor /rewind, which add bytes.
 func TestFullSession(t *testing.T) {
 	home := t.TempDir()
 	server := newFakeProvider(t, func(fakeRequest) (int, string) { return http.StatusOK, "Fine." })

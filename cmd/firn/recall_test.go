@@ -76,7 +76,7 @@ func shopHome(t *testing.T) string {
 	})
 }
 
-// TestRecall asks as a user, as a hook of Claude Code and as one of Codex.
+// TestRecall runs recall as a user, as a hook of Claude Code and as one of Codex.
 func TestRecall(t *testing.T) {
 	home := shopHome(t)
 	prompt := "Why does the checkout fail with ECONNRESET after the payment proxy was restarted?"
@@ -122,7 +122,7 @@ func TestRecall(t *testing.T) {
 	}
 }
 
-// TestRecallForFile asks before a tool changes a file.
+// TestRecallForFile runs recall before a tool changes a file.
 func TestRecallForFile(t *testing.T) {
 	home := shopHome(t)
 	hook := func(tool, input string) string {
@@ -149,8 +149,8 @@ func TestRecallForFile(t *testing.T) {
 	}
 }
 
-// TestRecallHookNeverFails checks that a hook exits with 0 whatever is wrong: other codes would
-// block the tool's prompt.
+// TestRecallHookNeverFails checks that a hook always exits with 0: other codes would block the
+// tool's prompt.
 func TestRecallHookNeverFails(t *testing.T) {
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "firn.toml"), []byte("nonsense = ["), 0o600); err != nil {

@@ -48,7 +48,7 @@ func (h *hearsay) without(t *testing.T, what string, secrets ...string) {
 	for where, said := range h.said {
 		for _, secret := range secrets {
 			if at := bytes.Index(said.Bytes(), []byte(secret)); at >= 0 {
-				t.Errorf("%s tells %s, %q: …%s…", where, what, secret, said.Bytes()[max(0, at-200):min(said.Len(), at+len(secret)+80)])
+				t.Errorf("%s contains %s, %q: …%s…", where, what, secret, said.Bytes()[max(0, at-200):min(said.Len(), at+len(secret)+80)])
 			}
 		}
 	}
@@ -167,7 +167,7 @@ secret_env = "PUSHES"
 	if err := cmd.Process.Signal(syscall.SIGTERM); err != nil {
 		t.Fatal(err)
 	}
-	cmd.Wait() // how it ends after its files were broken is not asked here
+	cmd.Wait() // its exit after its files were broken is not checked here
 	received.add("the log", log.Bytes())
 	if log.Len() == 0 || a.failures < 60 || a.upstream < 12 || received.said["a span"] == nil {
 		t.Errorf("only %d requests failed, %d of them by models; the spans are %v", a.failures, a.upstream, received.said["a span"])
@@ -204,7 +204,7 @@ func tcpOf(t *testing.T, home string) string {
 	return at.TCP
 }
 
-// breakFiles damages a session, and takes away the directory of the others.
+// breakFiles damages a session and removes the directory of the others.
 func breakFiles(t *testing.T, home, id string) {
 	t.Helper()
 	dir := filepath.Join(home, "agents", "main", "sessions")
@@ -302,8 +302,8 @@ func (a *asker) fail(id, damaged, home string) {
 	}
 }
 
-// sign calls a hook as a service that signs its calls does, and as one that does not
-// know the secret.
+// sign calls a hook as a service that signs its calls, and as one that does not know the
+// secret.
 func (a *asker) sign(secret string) {
 	a.t.Helper()
 	for try, right := range map[string]bool{secret: true, "a guess": false} {

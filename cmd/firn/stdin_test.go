@@ -21,9 +21,8 @@ func (s *silent) Read([]byte) (int, error) {
 	return 0, io.EOF
 }
 
-// TestInterruptedWhileNobodyWrites interrupts commands that wait for what comes on stdin:
-// they end.
-func TestInterruptedWhileNobodyWrites(t *testing.T) {
+// TestInterruptWhileReadingStdin interrupts commands that wait for standard input: they end.
+func TestInterruptWhileReadingStdin(t *testing.T) {
 	home := t.TempDir()
 	env := func(name string) string { return map[string]string{"FIRN_HOME": home, "HOME": home}[name] }
 	run := func(ctx context.Context, in io.Reader, args ...string) (int, string) {
@@ -41,7 +40,7 @@ func TestInterruptedWhileNobodyWrites(t *testing.T) {
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
 		if code, said := run(ctx, &silent{interrupt, end}, strings.Fields(command)...); code != 130 {
-			t.Errorf("firn %s ended with %d and said %q", command, code, said)
+			t.Errorf("firn %s exited with %d and printed %q", command, code, said)
 		}
 		interrupt()
 	}

@@ -18,8 +18,8 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// The sessions of the two homes, and the word of the entry that was written last, when
-// one of the homes had been migrated.
+// The sessions of the two homes, and the word of the last entry before one of the homes was
+// migrated.
 const (
 	mainSession  = "s1000000"
 	otherSession = "s2000000"
@@ -124,9 +124,9 @@ func (p *pair) writeLast() {
 	p.both(header(lateSession)+messageLine("b1", "", "user", "a late "+lastWord)+messageLine("b2", "b1", "assistant", "seen"), "import", "-", "--from", "native")
 }
 
-// deed is how a command is held against the two homes.
+// deed is a command and how it is compared on the two homes.
 type deed struct {
-	// name is the command as it stands in docs/cli.md.
+	// name is the command as listed in docs/cli.md.
 	name string
 	// why is why it is not run, or why its output differs.
 	why string
@@ -139,7 +139,7 @@ type deed struct {
 	differs bool
 	// refused is its error on the moved home, where it cannot run.
 	refused string
-	// says is its additional output on the moved home.
+	// says is its additional output on the migrated home.
 	says  string
 	check func(t *testing.T, p *pair)
 }
@@ -193,8 +193,8 @@ func deeds() []deed {
 	return append(reads, writes...)
 }
 
-// TestEveryCommandIsClassified holds the table against the commands that there are, which
-// docs/cli.md lists: a test makes that page of the tree of commands.
+// TestEveryCommandIsClassified compares the table with the commands listed in docs/cli.md,
+// which a test generates from the command tree.
 func TestEveryCommandIsClassified(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	if err != nil {
@@ -204,13 +204,13 @@ func TestEveryCommandIsClassified(t *testing.T) {
 	for _, d := range deeds() {
 		known[d.name] = true
 		if d.args == nil && d.check == nil && d.why == "" || (d.differs || d.refused != "") && d.why == "" {
-			t.Errorf("firn %s: the table does not say why", d.name)
+			t.Errorf("firn %s: the table has no reason", d.name)
 		}
 	}
 	found := 0
 	for _, heading := range regexp.MustCompile(`(?m)^##+ firn (.+)$`).FindAllStringSubmatch(string(page), -1) {
 		if found++; !known[heading[1]] {
-			t.Errorf("firn %s is not in the table of commands: say how it acts on the store in use", heading[1])
+			t.Errorf("firn %s is not in the table of commands: add how it acts on the store in use", heading[1])
 		}
 		delete(known, heading[1])
 	}
@@ -284,7 +284,7 @@ func (p *pair) does(d *deed) {
 		p.t.Errorf("firn %v does not show the last entry\n%s%s\n%s%s", d.args, files.out, files.errs, moved.out, moved.errs)
 	}
 	if !strings.Contains(moved.errs, d.says) {
-		p.t.Errorf("firn %v does not say %q: %s", d.args, d.says, moved.errs)
+		p.t.Errorf("the output of firn %v lacks %q: %s", d.args, d.says, moved.errs)
 	}
 	if a, b := p.plain(files.out), p.plain(moved.out); a != b && !d.differs {
 		p.t.Errorf("firn %v prints on files\n%s\nand where they moved\n%s", d.args, a, b)
@@ -368,7 +368,7 @@ func checkVerifyBytes(t *testing.T, p *pair) {
 		t.Errorf("verify read %+v in files and %+v where they moved", files, moved)
 	}
 	if r := p.run(p.moved, "", "verify", filepath.Join(p.moved, "agents")); r.code != 0 || !strings.Contains(r.errs, "these files are an older copy") {
-		t.Errorf("verify of the old files says %s%s", r.out, r.errs)
+		t.Errorf("verify of the old files printed %s%s", r.out, r.errs)
 	}
 }
 
@@ -409,7 +409,7 @@ func checkBackup(t *testing.T, p *pair) {
 	p.must(p.moved, "", "backup", "restore", file, home)
 	p.same("the backup", home)
 	if out := p.must(home, "", "cat", "@"+deskKey); !strings.Contains(out, lastWord) {
-		t.Errorf("in the restored home it says\n%s", out)
+		t.Errorf("in the restored home:\n%s", out)
 	}
 	p.must(home, "", "append", mainSession, "--user", "and it goes on") // in its own files
 	if !strings.Contains(sessionFile(t, home, mainSession), "and it goes on") {
@@ -425,7 +425,7 @@ func checkDoctor(t *testing.T, p *pair) {
 	out := p.must(p.moved, "", "doctor")
 	for _, want := range []string{"nats-embedded:" + p.store + ": 4 sessions", "3 sessions in the home's own files, an unused copy"} {
 		if !strings.Contains(out, want) {
-			t.Errorf("doctor does not say %q:\n%s", want, out)
+			t.Errorf("doctor's output lacks %q:\n%s", want, out)
 		}
 	}
 }
@@ -468,7 +468,7 @@ func TestMigrateBack(t *testing.T) {
 	}
 	// And forth again: existing entries are not copied again.
 	if out := p.must(p.moved, "", "migrate", "--from", "files", "--to", "nats-embedded:"+p.store); !strings.Contains(out, "1 grown") {
-		t.Errorf("it says\n%s", out)
+		t.Errorf("got\n%s", out)
 	}
 	if out := p.must(p.moved, "", "cat", mainSession); !strings.Contains(out, "and back") {
 		t.Errorf("it shows\n%s", out)
@@ -495,7 +495,7 @@ func TestStoreConflicts(t *testing.T) {
 		}
 		for _, word := range words {
 			if !strings.Contains(r.out+r.errs, word) {
-				t.Errorf("%s does not say %q: %s%s", what, word, r.out, r.errs)
+				t.Errorf("the output of %s lacks %q: %s%s", what, word, r.out, r.errs)
 			}
 		}
 	}
@@ -529,7 +529,7 @@ func TestStoreConflicts(t *testing.T) {
 		expect(fmt.Sprint("without its store ", args), p.run(p.moved, "", args...), 3, "that directory does not exist", "hint: restore it")
 	}
 	if _, err := os.Stat(p.store); !errors.Is(err, fs.ErrNotExist) {
-		t.Errorf("a store was made anew: %v", err)
+		t.Errorf("a store was created: %v", err)
 	}
 	if err := os.WriteFile(filepath.Join(p.moved, "store.json"), []byte("{"), 0o600); err != nil {
 		t.Fatal(err)

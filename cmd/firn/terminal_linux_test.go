@@ -185,7 +185,7 @@ func TestTerminalTyping(t *testing.T) {
 	w.sees("Your name is Ada.")
 	w.rests()
 	if strings.Contains(w.All(), "I ask: what is 6*7?\n  and\n   雪?\n·") {
-		t.Error("it was said again")
+		t.Error("it was sent again")
 	}
 	w.press("\x03")
 	w.sees("(Ctrl-C again exits")
@@ -238,8 +238,8 @@ func newSpeaker(t *testing.T) *speaker {
 	return s
 }
 
-// TestTerminalStream watches an answer come, types meanwhile, makes the window
-// smaller, and stops it.
+// TestTerminalStream watches an answer stream in, types meanwhile, shrinks the window, and
+// stops the answer.
 func TestTerminalStream(t *testing.T) {
 	home, server := t.TempDir(), newSpeaker(t)
 	w := openWindow(t, home, server.URL, "-m", "openai/slow", "--no-tools")
@@ -294,7 +294,7 @@ func TestTerminalHostile(t *testing.T) {
 	}
 }
 
-// TestTerminalSuspend stops the program as Ctrl-Z does, and lets it go on.
+// TestTerminalSuspend suspends the program with Ctrl-Z and resumes it.
 func TestTerminalSuspend(t *testing.T) {
 	home := t.TempDir()
 	w := openWindow(t, home, "")

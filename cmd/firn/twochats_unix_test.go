@@ -69,7 +69,7 @@ func typeInto(t *testing.T, home string, who rune, lines int) {
 	}
 	for i, line := range texts {
 		if !strings.HasPrefix(line, answerTo(saying(who, i))) {
-			t.Errorf("chat %c said %q and was told %q", who, saying(who, i), line)
+			t.Errorf("chat %c sent %q and received %q", who, saying(who, i), line)
 			return
 		}
 	}
@@ -95,7 +95,7 @@ func oneOrder(t *testing.T, home string, each int) {
 			continue
 		}
 		if e.Parent != before && before != "" {
-			t.Fatalf("entry %s follows %s, and stands behind %s", e.ID, e.Parent, before)
+			t.Fatalf("entry %s has the parent %s but is after %s", e.ID, e.Parent, before)
 		}
 		before = e.ID
 		m, ok := e.Body.(*firn.Message)
@@ -113,7 +113,7 @@ func oneOrder(t *testing.T, home string, each int) {
 		case m.Role == firn.RoleAssistant && waits != "" && strings.HasPrefix(text, answerTo(waits)):
 			waits = ""
 		default:
-			t.Fatalf("the %s says %q while %q waits for an answer", m.Role, text, waits)
+			t.Fatalf("the %s sends %q while %q waits for an answer", m.Role, text, waits)
 		}
 	}
 	if next['A'] != each || next['B'] != each || waits != "" {

@@ -100,7 +100,7 @@ var reading = strings.Fields(`approvals approvals-rules bin bin-ls blame browse 
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
 	config config-check config-get config-path help model sessions version`)
 
-// TestUndoIsKnownOfEveryCommand holds the tables against the commands that there are.
+// TestUndoIsKnownOfEveryCommand compares the tables with the existing commands.
 func TestUndoIsKnownOfEveryCommand(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	if err != nil {
@@ -287,7 +287,7 @@ func (h *undoHome) visible() string {
 	return l.seen.String()
 }
 
-// lookInto opens a home in this process, to look at it.
+// lookInto opens a home in this process to inspect it.
 func lookInto(t *testing.T, home string) (*client.Client, func()) {
 	t.Helper()
 	settings, err := config.Open(filepath.Join(home, "firn.toml"), []string{"FIRN_HOME=" + home}, nil)

@@ -76,7 +76,7 @@ func checkUnreadable(t *testing.T, home string, ids []string) {
 			t.Errorf("%v names it in %d lines, want one:\n%s%s", c.args, len(lines), out, errs)
 		}
 		if found := c.args[0] != "verify" && c.args[1:] == nil || c.args[len(c.args)-1] == "message"; found && (!strings.Contains(out, ids[0][:13]) || !strings.Contains(out, ids[2][:13])) {
-			t.Errorf("%v lacks the others:\n%s%s", c.args, out, errs)
+			t.Errorf("%v does not list the others:\n%s%s", c.args, out, errs)
 		}
 	}
 	code, out, errs := damageRun(t, home, "search", "--json", "message")
@@ -85,7 +85,7 @@ func checkUnreadable(t *testing.T, home string, ids []string) {
 		t.Fatalf("search --json ended with %d: %v\n%s%s", code, err, out, errs)
 	}
 	if u := found.Unsearched; len(u) != 1 || string(u[0].Session) != ids[1] || u[0].Reason == "" {
-		t.Errorf("it tells that %+v were not searched", u)
+		t.Errorf("it reports that %+v were not searched", u)
 	}
 	if !strings.Contains(errs, `"kind":"integrity"`) && !strings.Contains(errs, `"kind": "integrity"`) {
 		t.Errorf("on stderr is %s", errs)

@@ -42,7 +42,7 @@ func TestVerifyAccept(t *testing.T) {
 	damage("hello from", "hello\x00from")
 	red("damaged,")
 	if out := p.must(home, "", "verify", "--accept", "--note", "seen"); !strings.Contains(out, "accepted") {
-		t.Errorf("it says\n%s", out)
+		t.Errorf("got\n%s", out)
 	}
 	note, err := os.ReadFile(filepath.Join(home, "verify-accepted.jsonl"))
 	if err != nil || !strings.Contains(string(note), `"note":"seen"`) || !strings.Contains(string(note), id) {
@@ -50,7 +50,7 @@ func TestVerifyAccept(t *testing.T) {
 	}
 	for range 2 {
 		if out := p.must(home, "", "verify"); !strings.Contains(out, "faults accepted, 0 of them now") {
-			t.Errorf("it says\n%s", out)
+			t.Errorf("got\n%s", out)
 		}
 	}
 	p.must(home, "", "append", id, "--user", "and it goes on")
@@ -66,7 +66,7 @@ func TestVerifyAccept(t *testing.T) {
 	p.must(home, "", "verify", id, "--accept")
 	p.must(home, "", "verify")
 	if r := p.run(home, "", "doctor"); r.code != 0 || strings.Contains(r.out, "stray") { // as verify
-		t.Errorf("doctor ended with %d and says\n%s", r.code, r.out)
+		t.Errorf("doctor exited with %d and printed\n%s", r.code, r.out)
 	}
 }
 

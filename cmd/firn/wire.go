@@ -83,6 +83,9 @@ func host(o cli.GatewayOptions, agentName string) (cli.Host, error) {
 	}, agentName)
 }
 
+// localFiles returns the files that tools of this machine changed.
+func localFiles(home string) client.LocalFiles { return serve.OpenLocalFiles(home, os.Getenv) }
+
 // run serves a gateway.
 func run(ctx context.Context, s cli.Serving) error {
 	hangups := make(chan os.Signal, 1)

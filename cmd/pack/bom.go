@@ -32,7 +32,7 @@ type (
 		Name       string     `json:"name"`
 		Version    string     `json:"version"`
 		Hashes     []hash     `json:"hashes,omitempty"`
-		Licences   []licence  `json:"licenses,omitempty"`
+		Licenses   []license  `json:"licenses,omitempty"`
 		PURL       string     `json:"purl"`
 		Properties []property `json:"properties,omitempty"`
 	}
@@ -40,8 +40,8 @@ type (
 		Algorithm string `json:"alg"`
 		Content   string `json:"content"`
 	}
-	licence struct {
-		Licence struct {
+	license struct {
+		License struct {
 			ID string `json:"id"`
 		} `json:"license"`
 	}
@@ -60,11 +60,11 @@ func (r *release) bom(info *buildinfo.BuildInfo, program []byte) ([]byte, error)
 	own := component{
 		Ref: purl(info.Main.Path, r.version), Type: "application", Name: info.Main.Path, Version: r.version, PURL: purl(info.Main.Path, r.version),
 		Hashes:   []hash{{"SHA-256", fmt.Sprintf("%x", sha256.Sum256(program))}},
-		Licences: licencesOf(r.licences[info.Main.Path].id), Properties: settings(info),
+		Licenses: licensesOf(r.licenses[info.Main.Path].id), Properties: settings(info),
 	}
 	b := bom{Format: "CycloneDX", Spec: "1.6", Version: 1, Metadata: metadata{r.time.Format(time.RFC3339), own}}
 	use := dependency{Ref: own.Ref}
-	std := component{Ref: purl("std", info.GoVersion), Type: "library", Name: "std", Version: info.GoVersion, PURL: purl("std", strings.TrimPrefix(info.GoVersion, "go")), Licences: licencesOf(r.licences["std"].id)}
+	std := component{Ref: purl("std", info.GoVersion), Type: "library", Name: "std", Version: info.GoVersion, PURL: purl("std", strings.TrimPrefix(info.GoVersion, "go")), Licenses: licensesOf(r.licenses["std"].id)}
 	for _, c := range append([]component{std}, r.modules(info)...) {
 		b.Components = append(b.Components, c)
 		use.Deps = append(use.Deps, c.Ref)
@@ -85,7 +85,7 @@ func (r *release) modules(info *debug.BuildInfo) []component {
 		if m.Replace != nil {
 			m = m.Replace
 		}
-		c := component{Ref: purl(m.Path, m.Version), Type: "library", Name: m.Path, Version: m.Version, PURL: purl(m.Path, m.Version), Licences: licencesOf(r.licences[m.Path].id)}
+		c := component{Ref: purl(m.Path, m.Version), Type: "library", Name: m.Path, Version: m.Version, PURL: purl(m.Path, m.Version), Licenses: licensesOf(r.licenses[m.Path].id)}
 		// As in go.sum, the sum covers a list of all files and their sums.
 		if sum, err := base64.StdEncoding.DecodeString(strings.TrimPrefix(m.Sum, "h1:")); err == nil && len(sum) > 0 {
 			c.Hashes = []hash{{"SHA-256", fmt.Sprintf("%x", sum)}}
@@ -110,11 +110,11 @@ func settings(info *debug.BuildInfo) []property {
 // purl returns the package URL of a module.
 func purl(path, version string) string { return "pkg:golang/" + path + "@" + version }
 
-func licencesOf(id string) []licence {
+func licensesOf(id string) []license {
 	if id == "" {
 		return nil
 	}
-	var l licence
-	l.Licence.ID = id
-	return []licence{l}
+	var l license
+	l.License.ID = id
+	return []license{l}
 }

@@ -22,10 +22,10 @@ type terms struct {
 	text []byte
 }
 
-// licenceFiles matches the names of license files. noticeFiles also matches other notices that
+// licenseFiles matches the names of license files. noticeFiles also matches other notices that
 // must be distributed: licenses of vendored code, notices, patents.
 var (
-	licenceFiles = []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}
+	licenseFiles = []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}
 	noticeFiles  = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(licen[cs]e|copying|notice|patents)([-_.][a-z0-9._-]*)?$`)
 )
 
@@ -41,7 +41,7 @@ func (r *release) notices(info *buildinfo.BuildInfo, below string) ([]file, erro
 	}
 	var files []file
 	for _, name := range names {
-		text := r.licences[name].text
+		text := r.licenses[name].text
 		if len(text) == 0 {
 			return nil, fmt.Errorf("no license found for %s, which is linked into the program", name)
 		}
@@ -50,9 +50,9 @@ func (r *release) notices(info *buildinfo.BuildInfo, below string) ([]file, erro
 	return files, nil
 }
 
-// findLicences reads the license of every downloaded module, by module path, and that of Go
+// findLicenses reads the license of every downloaded module, by module path, and that of Go
 // itself, as std.
-func findLicences() (map[string]terms, error) {
+func findLicenses() (map[string]terms, error) {
 	root, err := exec.Command("go", "env", "GOROOT").Output()
 	if err != nil {
 		return nil, fmt.Errorf("find the Go installation: %w", err)
@@ -83,9 +83,9 @@ func findLicences() (map[string]terms, error) {
 // termsOf reads the license and the other notices in a directory and below it.
 func termsOf(dir string, below bool) (t terms, err error) {
 	own := ""
-	for _, own = range licenceFiles {
+	for _, own = range licenseFiles {
 		if text, err := os.ReadFile(filepath.Join(dir, own)); err == nil {
-			t = terms{nameLicence(string(text)), text}
+			t = terms{nameLicense(string(text)), text}
 			break
 		}
 	}
@@ -112,8 +112,8 @@ func termsOf(dir string, below bool) (t terms, err error) {
 	return t, err
 }
 
-// nameLicence identifies a license by its text.
-func nameLicence(text string) string {
+// nameLicense identifies a license by its text.
+func nameLicense(text string) string {
 	text = strings.Join(strings.Fields(text), " ")
 	has := func(words string) bool { return strings.Contains(text, words) }
 	switch {

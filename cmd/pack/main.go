@@ -42,7 +42,7 @@ type release struct {
 	version               string
 	time                  time.Time
 	programs, shared, out string
-	licences              map[string]terms
+	licenses              map[string]terms
 }
 
 // read validates the flags and determines the remaining parameters.
@@ -54,7 +54,7 @@ func (r *release) read(date string) (err error) {
 		return fmt.Errorf("parse -time: %w", err)
 	}
 	r.time = r.time.UTC()
-	r.licences, err = findLicences()
+	r.licenses, err = findLicenses()
 	return err
 }
 

@@ -48,7 +48,7 @@ func TestPack(t *testing.T) {
 		}
 		r := release{
 			version: "v1.2.3", programs: filepath.Join(dir, "programs"), shared: filepath.Join(dir, "shared"), out: filepath.Join(dir, "out"),
-			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licences: map[string]terms{"firn.dev": {id: "Apache-2.0"}, "std": {"BSD-3-Clause", []byte("free, too")}},
+			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licenses: map[string]terms{"firn.dev": {id: "Apache-2.0"}, "std": {"BSD-3-Clause", []byte("free, too")}},
 		}
 		if err := r.pack(); err != nil {
 			t.Fatal(err)
@@ -78,7 +78,7 @@ func TestPack(t *testing.T) {
 		t.Fatal(err)
 	}
 	own := b.Metadata.Component
-	if b.Format != "CycloneDX" || own.Version != "v1.2.3" || own.Hashes[0].Content != fmt.Sprintf("%x", sha256.Sum256(program)) || own.Licences[0].Licence.ID != "Apache-2.0" {
+	if b.Format != "CycloneDX" || own.Version != "v1.2.3" || own.Hashes[0].Content != fmt.Sprintf("%x", sha256.Sum256(program)) || own.Licenses[0].License.ID != "Apache-2.0" {
 		t.Errorf("the list is of %+v", own)
 	}
 	if len(b.Components) == 0 || b.Components[0].Name != "std" || len(b.Dependencies[0].Deps) != len(b.Components) {
@@ -124,13 +124,13 @@ func unzip(t *testing.T, data string) string {
 	return b.String()
 }
 
-func TestNameLicence(t *testing.T) {
+func TestNameLicense(t *testing.T) {
 	for text, want := range map[string]string{
 		"Apache License\n  Version 2.0": "Apache-2.0", "Permission is hereby granted, free\nof charge, to any": "MIT", "All rights reserved.": "",
 		"Redistribution and use in source and binary forms … Neither the name of": "BSD-3-Clause", "Redistribution and use in source\nand binary forms": "BSD-2-Clause",
 		"Mozilla Public License, version 2.0": "MPL-2.0",
 	} {
-		if got := nameLicence(text); got != want {
+		if got := nameLicense(text); got != want {
 			t.Errorf("%q is called %q, want %q", text, got, want)
 		}
 	}
@@ -139,16 +139,16 @@ func TestNameLicence(t *testing.T) {
 // TestNotices checks that every dependency is packed with its license, and that a missing
 // license is an error.
 func TestNotices(t *testing.T) {
-	found, err := findLicences()
+	found, err := findLicenses()
 	if err != nil || found["firn.dev"].id != "Apache-2.0" || found["github.com/spf13/cobra"].id != "Apache-2.0" {
 		t.Fatalf("found are %v, %v, %v", found["firn.dev"].id, found["github.com/spf13/cobra"].id, err)
 	}
 	for module, file := range map[string]string{"modernc.org/memory": "LICENSE-MMAP-GO", "modernc.org/sqlite": "SQLITE-LICENSE", "github.com/klauspost/compress": "zstd/internal/xxhash/LICENSE.txt", "std": "PATENTS"} {
 		if !strings.Contains(string(found[module].text), "==== "+file+" ====") {
-			t.Errorf("%s comes without its %s", module, file)
+			t.Errorf("%s is packed without its %s", module, file)
 		}
 	}
-	r := release{licences: found}
+	r := release{licenses: found}
 	info := &debug.BuildInfo{Deps: []*debug.Module{{Path: "github.com/spf13/cobra"}}}
 	files, err := r.notices(info, "x")
 	if err != nil || len(files) != 2 || files[0].name != "x/licences/std.txt" || !strings.Contains(string(files[0].data), "The Go Authors") ||
@@ -157,6 +157,6 @@ func TestNotices(t *testing.T) {
 	}
 	info.Deps = append(info.Deps, &debug.Module{Path: "example.com/none"})
 	if _, err := r.notices(info, "x"); err == nil || !strings.Contains(err.Error(), "example.com/none") {
-		t.Errorf("one without a licence gives %v", err)
+		t.Errorf("a module without a license gives %v", err)
 	}
 }

@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestTalk runs the example twice on one home: the second time it remembers.
+// TestTalk runs the example twice on the same home: the second run continues the conversation.
 func TestTalk(t *testing.T) {
 	home := t.TempDir()
 	var first, second strings.Builder
@@ -16,6 +16,6 @@ func TestTalk(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !strings.Contains(first.String(), "84") || !strings.Contains(second.String(), "Ada") {
-		t.Errorf("it said\n%s\nand then\n%s", first.String(), second.String())
+		t.Errorf("the runs printed\n%s\nand\n%s", first.String(), second.String())
 	}
 }

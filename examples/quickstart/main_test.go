@@ -6,7 +6,7 @@ import (
 	"testing"
 )
 
-// TestRemember runs the example twice: the session is the same, and has grown.
+// TestRemember runs the example twice: the second run continues the same session.
 func TestRemember(t *testing.T) {
 	home := t.TempDir()
 	var first, second bytes.Buffer
@@ -17,9 +17,9 @@ func TestRemember(t *testing.T) {
 	}
 	id, rest, _ := strings.Cut(first.String(), ": ")
 	if !strings.Contains(rest, "sent 1 messages") {
-		t.Errorf("the first run says %q", first.String())
+		t.Errorf("the first run prints %q", first.String())
 	}
 	if again, rest, _ := strings.Cut(second.String(), ": "); again != id || !strings.Contains(rest, "sent 3 messages") {
-		t.Errorf("the second run says %q after %q", second.String(), first.String())
+		t.Errorf("the second run prints %q after %q", second.String(), first.String())
 	}
 }

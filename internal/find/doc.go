@@ -1,4 +1,4 @@
-// Package find is the room of search: the catalogue of sessions (index), the full-text
+// Package find is the room of search: the catalog of sessions (index), the full-text
 // index (fulltext), queries and ranking (search), grep, masking of secrets (mask), key
 // points of a conversation (digest), word vectors (meaning), and the cache of list rows (rowcache).
 // Everything here is derived and can be deleted. It imports the store's contract, never

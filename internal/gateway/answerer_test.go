@@ -24,7 +24,7 @@ type pair struct {
 	*office
 	mu   sync.Mutex
 	sent map[string][]string
-	// begun receives the name of each agent that is asked.
+	// begun receives the name of each agent that is called.
 	begun chan string
 }
 
@@ -152,15 +152,15 @@ func TestTurnOfUnknownAgent(t *testing.T) {
 	id := p.newSession(wire.NewSession{Key: "agent:main:main"})
 	_, err := p.Turn(asOwner(t.Context()), id, wire.Turn{Text: "x", Agent: "coda"})
 	if wire.KindOf(err) != wire.NotFound || !strings.Contains(err.Error(), `unknown agent "coda"; did you mean coder?`) {
-		t.Errorf("an agent that is not there gives %v", err)
+		t.Errorf("a missing agent gives %v", err)
 	}
 	if said := p.answers(id); len(said) != 0 {
-		t.Errorf("something was said: %v", said)
+		t.Errorf("something was sent: %v", said)
 	}
 }
 
-// TestTurnAgentWithinBounds checks that an asker without full access to an agent cannot
-// have it answer, nor learn whether it exists.
+// TestTurnAgentWithinBounds checks that a caller without full access to an agent cannot have
+// it answer, nor learn whether it exists.
 func TestTurnAgentWithinBounds(t *testing.T) {
 	p := twoAgents(t, memstore.New(memstore.Options{}))
 	defer p.close()
@@ -184,7 +184,7 @@ func TestTurnAgentWithinBounds(t *testing.T) {
 		}
 	}
 	if n := len(p.sent["coder"]); n != 0 {
-		t.Errorf("coder was asked %d times", n)
+		t.Errorf("coder was called %d times", n)
 	}
 }
 

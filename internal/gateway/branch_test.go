@@ -29,7 +29,7 @@ func TestRewind(t *testing.T) {
 		}
 		end := got(r.Session(r.ctx, string(id)))(t).End
 		if moved.End != end {
-			t.Errorf("the end is told as %d, it is %d", moved.End, end)
+			t.Errorf("the end is reported as %d, it is %d", moved.End, end)
 		}
 		same(t, "the branch", branchOf(t, r, id), "user-1 answer-1 user-2 answer-2 "+string(moved.Entry))
 		if w := got(r.Window(r.ctx, id, ""))(t); !strings.Contains(runsOf(w.Out), "#5–#6 ×2 other-branch") {
@@ -135,7 +135,7 @@ func TestLabelHideShow(t *testing.T) {
 		// Hidden twice, it takes two tombstones to show it.
 		r.write(id, firn.Hide("answer-1"), firn.Hide("answer-1"))
 		if shown := got(r.Show(r.ctx, id, wire.Hide{Entry: "answer-1"}))(t); len(shown.IDs) != 2 || strings.Contains(branchOf(t, r, id), "answer-1/") {
-			t.Errorf("showing what is hidden twice did %+v", shown)
+			t.Errorf("showing an entry that was hidden twice did %+v", shown)
 		}
 		for what, l := range map[string]wire.Label{
 			"a long label": {Entry: "HEAD", Name: strings.Repeat("x", 101)}, "a number": {Entry: "HEAD", Name: "#1"}, "the head": {Entry: "HEAD", Name: "HEAD"}, "no entry": {Name: "x"},
@@ -164,7 +164,7 @@ func TestFork(t *testing.T) {
 			t.Errorf("the fork is %+v", fork)
 		}
 		if name := lastTitle(t, r, fork.ID); name.Source != firn.SourceAuto {
-			t.Errorf("nobody chose the name %+v, and yet it would beat all that are found", name)
+			t.Errorf("the name %+v was not chosen by a user, but would override all others", name)
 		}
 		branch := branchOf(t, r, fork.ID)
 		if !strings.HasPrefix(branch, "user-1/compacted answer-1/compacted user-3/compacted answer-3/compacted user-4 answer-4/tombstoned comp-1 user-5 answer-5 failed-1/hidden ") {
@@ -280,11 +280,11 @@ func TestForkLeavesBehind(t *testing.T) {
 			text += string(e.Line)
 		}
 		if strings.Contains(text, acceptedField) || !strings.Contains(text, "zoe") || !strings.Contains(text, `"x":1.0`) {
-			t.Errorf("the fork says %s", text)
+			t.Errorf("the fork contains %s", text)
 		}
 		path := got(r.Path(r.ctx, fork.ID))(t)
 		if agent.PartialAnswer(path) != "half a w" || fork.State.Counters != (wire.Counters{}) {
-			t.Errorf("what was cut off is %q", agent.PartialAnswer(path))
+			t.Errorf("the part that was cut off is %q", agent.PartialAnswer(path))
 		}
 	})
 }

@@ -61,7 +61,7 @@ func TestCardsOfAllViews(t *testing.T) {
 		}
 		for _, e := range allEntries(t, r, id, view.EntryQuery{HTML: true}) {
 			if e.Card.Hidden != (e.Card.ID == "answer-4") || (e.Card.Label == "here") != (e.Card.ID == "user-5") {
-				t.Errorf("%s is hidden %v, labelled %q", e.Card.ID, e.Card.Hidden, e.Card.Label)
+				t.Errorf("%s is hidden %v, labeled %q", e.Card.ID, e.Card.Hidden, e.Card.Label)
 			}
 		}
 	})
@@ -84,7 +84,7 @@ func TestBranchThatWasLeft(t *testing.T) {
 			t.Errorf("as lines: %+v", lines)
 		}
 		if _, err := r.Entries(r.ctx, id, view.EntryQuery{View: wire.ViewBranch, Head: "nobody", Back: true}); wire.KindOf(err) != wire.NotFound {
-			t.Errorf("a head that is not there: %v", err)
+			t.Errorf("a missing head: %v", err)
 		}
 	})
 }
@@ -123,7 +123,7 @@ func TestOneEntry(t *testing.T) {
 			}
 		}
 		if _, err := r.Entry(r.ctx, id, "nobody", true); wire.KindOf(err) != wire.NotFound {
-			t.Errorf("nobody: %v", err)
+			t.Errorf("an unknown session: %v", err)
 		}
 	})
 }

@@ -49,7 +49,7 @@ func TestCompactUndoRedo(t *testing.T) {
 			t.Errorf("undone it is %+v", undone)
 		}
 		if w := got(r.Window(r.ctx, id, ""))(t); w.Count != before.Count || w.Compactions != 0 {
-			t.Errorf("the window is not what it was: %d messages of %d", w.Count, before.Count)
+			t.Errorf("the window is not restored: %d messages of %d", w.Count, before.Count)
 		}
 		_, err = r.Undo(r.ctx, id, "")
 		isKind(t, "undo nothing", err, wire.NotFound)

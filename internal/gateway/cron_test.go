@@ -81,11 +81,11 @@ func TestJobIsNoUser(t *testing.T) {
 		}
 		id := after.Session
 		if got := spoken(t, o.st, id); got != "cron:nightly: look around\nassistant: done: look around" {
-			t.Errorf("it was said:\n%s", got)
+			t.Errorf("the log is:\n%s", got)
 		}
 		times, err := o.lifetimes(t.Context(), id)
 		if err != nil || !times.Interaction.IsZero() {
-			t.Errorf("a person spoke at %s, %v", times.Interaction, err)
+			t.Errorf("the last user message was at %s, %v", times.Interaction, err)
 		}
 		path, err := o.Path(t.Context(), id)
 		if err != nil || path.Chosen.Model != "other" || path.State.Model == "" {
@@ -134,7 +134,7 @@ func TestEachRunIsFresh(t *testing.T) {
 					t.Errorf("run %d was changed later", i)
 				}
 				if got := spoken(t, st, info.ID); got != "cron:nightly: look around\nassistant: done: look around" {
-					t.Errorf("run %d says:\n%s", i, got)
+					t.Errorf("run %d has:\n%s", i, got)
 				}
 				if want := i == 0; info.Archived != want {
 					t.Errorf("run %d is archived: %v", i, info.Archived)
@@ -174,7 +174,7 @@ func TestMissed(t *testing.T) {
 					t.Errorf("it was missed %d times, want %d", n, c.missed)
 				}
 				if reported := strings.Contains(o.logged(), "skipping a job"); reported != (c.missed > 0) {
-					t.Errorf("the log says:\n%s", o.logged())
+					t.Errorf("the log is:\n%s", o.logged())
 				}
 				o.pass(time.Hour) // the next run is regular
 				if n := len(o.of(nightlyKey)); n != c.runs+1 {
@@ -208,7 +208,7 @@ func TestNoOverlap(t *testing.T) {
 			t.Errorf("while it runs it is %+v", j)
 		}
 		if _, err := o.RunJob(t.Context(), "nightly"); wire.KindOf(err) != wire.Busy {
-			t.Errorf("to run it meanwhile: %v", err)
+			t.Errorf("running it meanwhile: %v", err)
 		}
 		release()
 		o.pass(time.Hour)
@@ -314,7 +314,7 @@ func TestJobsRefused(t *testing.T) {
 		"no schedule":   {{ID: "a", Message: "x"}},
 		"no id":         {{Schedule: "@daily", Message: "x"}},
 		"a bad id":      {{ID: "a\nb", Schedule: "@daily", Message: "x"}},
-		"nobody's":      {{ID: "a", Schedule: "@daily", Message: "x", Agent: "nobody"}},
+		"unknown agent": {{ID: "a", Schedule: "@daily", Message: "x", Agent: "nobody"}},
 		"no message":    {{ID: "a", Schedule: "@daily", Message: " "}},
 		"the same":      {good, good},
 		"the same keys": {good, {ID: "A", Schedule: "@daily", Message: "x"}},
@@ -333,15 +333,15 @@ func TestRunJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), nightly(func(j *timer.Job) { j.Enabled = false }))
 		if _, err := o.RunJob(t.Context(), "daily"); wire.KindOf(err) != wire.NotFound {
-			t.Errorf("a job that is not there: %v", err)
+			t.Errorf("a missing job: %v", err)
 		}
 		out, err := o.RunJob(t.Context(), "nightly")
 		if err != nil || out.Key != nightlyKey || out.Message == "" {
-			t.Errorf("it came to %+v, %v", out, err)
+			t.Errorf("the result is %+v, %v", out, err)
 		}
 		o.close() // waits for the run
 		if got := spoken(t, o.st, out.Session); !strings.HasSuffix(got, "assistant: done: look around") {
-			t.Errorf("it was said:\n%s", got)
+			t.Errorf("the log is:\n%s", got)
 		}
 		if _, err := o.RunJob(t.Context(), "nightly"); wire.KindOf(err) != wire.Closing {
 			t.Errorf("after the end: %v", err)
@@ -361,7 +361,7 @@ func TestJobFails(t *testing.T) {
 			t.Errorf("it is %+v", j)
 		}
 		if n := strings.Count(o.logged(), "running a job failed"); n != 1 {
-			t.Errorf("the log says it %d times:\n%s", n, o.logged())
+			t.Errorf("logged %d times:\n%s", n, o.logged())
 		}
 		o.close()
 	})
@@ -400,11 +400,11 @@ func TestRecoverMachine(t *testing.T) {
 					t.Fatal(err)
 				}
 				if n, err := o.Recover(t.Context()); n != 1 || err != nil {
-					t.Errorf("it goes on with %d sessions, %v", n, err)
+					t.Errorf("it continues with %d sessions, %v", n, err)
 				}
 				o.close()
 				if got := spoken(t, o.st, "s"); !strings.Contains(got, "\ncron:x: look\nassistant: done:") || strings.Count(got, "cron:x") != 1 {
-					t.Errorf("it was said:\n%s", got)
+					t.Errorf("the log is:\n%s", got)
 				}
 				if n, err := o.pendingTickets(t.Context(), "s"); len(n) != 0 || err != nil {
 					t.Errorf("%d are still owed, %v", len(n), err)

@@ -32,7 +32,7 @@ func TestRepliesStayWithinBounds(t *testing.T) {
 		asker     Asker
 		delivered bool
 	}{
-		"nobody":         {Asker{}, false},
+		"no caller":      {Asker{}, false},
 		"a bound token":  {Asker{Token: "t", Bound: true}, false},
 		"an outsider":    {Asker{Owner: true, Outside: true, Place: "agent:main:telegram:direct:eve"}, false},
 		"the owner":      {Asker{Owner: true}, true},

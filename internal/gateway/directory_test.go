@@ -46,7 +46,7 @@ func TestDirectories(t *testing.T) {
 			begun("a new session", s.ID, n.want)
 		}
 		if _, err := d.NewSession(t.Context(), wire.NewSession{CWD: "/a\nb"}); err == nil {
-			t.Error("a directory of two lines is taken")
+			t.Error("a directory of two lines is accepted")
 		}
 		s, err := d.NewSession(t.Context(), wire.NewSession{CWD: "/a"})
 		if err != nil {
@@ -68,7 +68,7 @@ func TestDirectories(t *testing.T) {
 			}
 		}
 		if s, err = d.Session(t.Context(), string(s.ID)); err != nil || s.CWD != "/a" || len(s.Directories) != 2 || s.Directories[1] != "/a" {
-			t.Errorf("the session tells %q and %q (%v)", s.CWD, s.Directories, err)
+			t.Errorf("the session has %q and %q (%v)", s.CWD, s.Directories, err)
 		}
 	})
 }

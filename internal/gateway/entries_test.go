@@ -114,7 +114,7 @@ func TestEntriesBetweenPositions(t *testing.T) {
 			}
 		}
 		if page := got(r.Entries(r.ctx, id, view.EntryQuery{After: 1 << 60}))(t); len(page.Items) != 0 {
-			t.Errorf("behind the end there are %d", len(page.Items))
+			t.Errorf("after the end there are %d", len(page.Items))
 		}
 		// Reading after the last position returns the new entries.
 		end := all[len(all)-1].Next
@@ -204,12 +204,12 @@ func TestAppend(t *testing.T) {
 		}
 		out := got(r.Append(r.ctx, id, end, wire.NewEntries{User: "hello"}))(t)
 		if len(out.IDs) != 1 || out.End <= end {
-			t.Errorf("it went to %+v", out)
+			t.Errorf("it was stored as %+v", out)
 		}
 		_, err := r.Append(r.ctx, id, end, wire.NewEntries{User: "too late"})
 		isKind(t, "an end that was", err, wire.Conflict)
 		if p := ProblemOf(err); p.End != out.End {
-			t.Errorf("the conflict tells the end as %d, it is %d", p.End, out.End)
+			t.Errorf("the conflict gives the end as %d, it is %d", p.End, out.End)
 		}
 		two := got(r.Append(r.ctx, id, store.Any, raw(
 			`{"type":"message","id":"mine-1","parentId":"answer-1","timestamp":"2026-03-01T12:00:00.000Z","message":{"role":"user","content":"x","timestamp":1}}`,
@@ -221,7 +221,7 @@ func TestAppend(t *testing.T) {
 		entries := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch})
 		same(t, "the branch", lineIDs(t, entries), "user-1 answer-1 mine-1 "+string(two.IDs[1]))
 		if last := string(entries[3].Line); !strings.Contains(last, `"what":{"deep":[1,2.50]}`) {
-			t.Errorf("what nobody knows is kept as %s", last)
+			t.Errorf("unknown fields are stored as %s", last)
 		}
 		bad := map[string]wire.NewEntries{
 			"nothing": {}, "both": {User: "x", Entries: raw(`{}`).Entries}, "a header": raw(`{"type":"session","version":3,"id":"x","timestamp":"2026-03-01T12:00:00.000Z","cwd":"/"}`),
@@ -242,7 +242,7 @@ func TestAppend(t *testing.T) {
 		_, err = r.Append(r.ctx, "../x", store.Any, wire.NewEntries{User: "x"})
 		isKind(t, "no id", err, wire.Invalid)
 		if after := got(r.Session(r.ctx, string(id)))(t).End; after != before {
-			t.Error("what was refused wrote something")
+			t.Error("a rejected request wrote something")
 		}
 	})
 }

@@ -82,7 +82,7 @@ func TestHookDeliversOnce(t *testing.T) {
 			}
 		}
 		if said != 1 || strings.Count(d.log(), "re: two") != 1 {
-			t.Errorf("it was said %d times:\n%s", said, d.log())
+			t.Errorf("it is stored %d times:\n%s", said, d.log())
 		}
 	})
 }

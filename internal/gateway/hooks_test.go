@@ -28,7 +28,7 @@ func TestHookText(t *testing.T) {
 		"a path":                 {"{{.a.b}} {{index .list 1}}", asJSON, `{"a":{"b":"x"},"list":[1,2]}`, "x 2", ""},
 		"a list":                 {"{{range .commits}}- {{.message}}\n{{end}}", asJSON, `{"commits":[{"message":"a"},{"message":"b"}]}`, "- a\n- b", ""},
 		"numbers as they were":   {"{{.n}} {{.big}}", asJSON, `{"n":1.50,"big":123456789012345678901}`, "1.50 123456789012345678901", ""},
-		"what is not there":      {"a{{.no}}b{{with .no}}c{{end}}", asJSON, `{}`, "ab", ""},
+		"missing field":          {"a{{.no}}b{{with .no}}c{{end}}", asJSON, `{}`, "ab", ""},
 		"a format":               {`{{printf "%05s|%q" .n .s}}`, asJSON, `{"n":7,"s":"x"}`, `00007|"x"`, ""},
 		"not JSON":               {"", asJSON, `text=hello`, "", wire.Invalid},
 		"a member twice":         {"", asJSON, `{"text":"a","text":"b"}`, "", wire.Invalid},
@@ -86,11 +86,11 @@ func TestHook(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"deploy": {Agent: "ops", Template: "Deployed {{.what}}.", Enabled: true, Token: "ci"}}))
 		one, two := o.call("deploy", `{"what":"a"}`), o.call("deploy", `{"what":"b"}`)
 		if one.Session == two.Session || one.Key == two.Key || !strings.HasPrefix(one.Key, "agent:ops:hook:") || one.Deliver {
-			t.Errorf("they came to %+v and %+v", one, two)
+			t.Errorf("the calls gave %+v and %+v", one, two)
 		}
 		o.close()
 		if got := spoken(t, o.st, one.Session); got != "hook:deploy: Deployed a.\nassistant: done: Deployed a." {
-			t.Errorf("it was said:\n%s", got)
+			t.Errorf("the log is:\n%s", got)
 		}
 		if token, err := o.HookToken("deploy"); token != "ci" || err != nil {
 			t.Errorf("its token is %q, %v", token, err)
@@ -109,22 +109,22 @@ func TestHookAgain(t *testing.T) {
 				waiting := o.call("x", `{"text":"b"}`, "X-GitHub-Delivery", "2")
 				for _, again := range []wire.Routed{o.call("x", `{"text":"a"}`, "X-GitHub-Delivery", "1"), o.call("x", `{"text":"b"}`, "X-GitHub-Delivery", "2")} {
 					if !again.Repeated || again.Session != first.Session && again.Session != waiting.Session {
-						t.Errorf("again it came to %+v", again)
+						t.Errorf("a repetition gives %+v", again)
 					}
 				}
 				if other := o.call("y", `{"text":"c"}`, "X-GitHub-Delivery", "1"); other.Repeated {
-					t.Error("the call of another hook was taken for the same")
+					t.Error("the call of another hook was treated as the same")
 				}
 				release()
 				synctest.Wait()
 				if again := o.call("x", `{"text":"a"}`, "X-GitHub-Delivery", "1"); !again.Repeated {
-					t.Error("after the answer it was taken again")
+					t.Error("after the answer it was accepted again")
 				}
 				o.close()
 				o.mu.Lock()
 				defer o.mu.Unlock()
 				if len(o.asked) != 3 {
-					t.Errorf("the model was asked %q", o.asked)
+					t.Errorf("the model received %q", o.asked)
 				}
 			})
 		})
@@ -153,17 +153,17 @@ func TestHookIntoTalk(t *testing.T) {
 		o.pass(time.Hour)
 		out := o.call("x", `{"text":"news"}`)
 		if out.Session != s.ID {
-			t.Errorf("it came to %+v", out)
+			t.Errorf("the result is %+v", out)
 		}
 		release()
 		<-ticket.done
 		o.close()
 		want := "user: hello\nassistant: done: hello\nhook:x: news\nassistant: done: news"
 		if got := spoken(t, o.st, s.ID); got != want {
-			t.Errorf("it was said:\n%s\nwant\n%s", got, want)
+			t.Errorf("the log is:\n%s\nwant\n%s", got, want)
 		}
 		if after, err := o.lifetimes(t.Context(), s.ID); err != nil || !after.Interaction.Equal(before.Interaction) {
-			t.Errorf("a person spoke at %s, before it was %s, %v", after.Interaction, before.Interaction, err)
+			t.Errorf("the last user message was at %s, before it was %s, %v", after.Interaction, before.Interaction, err)
 		}
 	})
 }
@@ -180,10 +180,10 @@ func TestHookOfRemoved(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := o.call("x", `{"text":"a"}`, "X-GitHub-Delivery", "1"); !again.Repeated || again.Session != first.Session {
-			t.Errorf("again it came to %+v", again)
+			t.Errorf("a repetition gives %+v", again)
 		}
 		if next := o.call("x", `{"text":"b"}`, "X-GitHub-Delivery", "2"); next.Repeated || next.Session == first.Session {
-			t.Errorf("the next came to %+v", next)
+			t.Errorf("the next call gave %+v", next)
 		}
 	})
 }
@@ -200,17 +200,17 @@ func TestHooksRefused(t *testing.T) {
 		}
 	}
 	if _, err := o.Hook(t.Context(), "on", []byte(`{}`), nil); wire.KindOf(err) != wire.Invalid || strings.Contains(err.Error(), "{}") {
-		t.Errorf("a call that says nothing: %v", err)
+		t.Errorf("an empty call: %v", err)
 	}
 	for info := range o.List(t.Context(), store.Query{}) {
-		t.Errorf("session %s was begun", info.ID)
+		t.Errorf("session %s was started", info.ID)
 	}
 	for name, h := range map[string]Hook{
-		"nobody's":            {Agent: "nobody"},
-		"nobody's key":        {Key: "agent:nobody:main"},
-		"a bad key":           {Key: "agent::"},
-		"a bad template":      {Template: "{{.text"},
-		"an unknown function": {Template: "{{exec .text}}"},
+		"unknown agent":           {Agent: "nobody"},
+		"key of an unknown agent": {Key: "agent:nobody:main"},
+		"a bad key":               {Key: "agent::"},
+		"a bad template":          {Template: "{{.text"},
+		"an unknown function":     {Template: "{{exec .text}}"},
 	} {
 		setup := *o.setup.Load()
 		setup.Hooks = map[string]Hook{"h": h}

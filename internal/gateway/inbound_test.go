@@ -53,10 +53,10 @@ func TestInbound(t *testing.T) {
 		defer d.shut()
 		ada := d.receive(mail("ada", "hello"))
 		if ada.Key != "agent:main:mail:direct:ada" || ada.Reply != "re: hello" || !ada.Deliver || ada.Reset != "" {
-			t.Errorf("it came to %+v", ada)
+			t.Errorf("the result is %+v", ada)
 		}
 		if again := d.receive(mail("ada", "again")); again.Session != ada.Session {
-			t.Error("the second message went elsewhere")
+			t.Error("the second message went to another session")
 		}
 		if bob := d.receive(mail("bob", "hi")); bob.Session == ada.Session {
 			t.Error("two people share a session")
@@ -68,7 +68,7 @@ func TestInbound(t *testing.T) {
 			"no agent":   {Agent: "nobody", Channel: "mail", PeerKind: "direct", PeerID: "x", Text: "x"},
 		} {
 			if _, err := d.Inbound(t.Context(), in); err == nil {
-				t.Errorf("%s is taken", name)
+				t.Errorf("%s is accepted", name)
 			}
 		}
 	})
@@ -83,14 +83,14 @@ func TestInboundOnce(t *testing.T) {
 		in.ID = "mail-1"
 		first := d.receive(in)
 		if first.Repeated || first.Reply != "re: hello" {
-			t.Errorf("the first time gave %+v", first)
+			t.Errorf("the first attempt gave %+v", first)
 		}
 		again := d.receive(in)
 		if !again.Repeated || again.Session != first.Session || again.Message != first.Message || again.Reply != first.Reply || again.Answer.Entry != first.Answer.Entry {
 			t.Errorf("the second time gave %+v, want %+v", again, first)
 		}
 		if said := d.userTexts(first.Session); strings.Count(said, "hello") != 1 {
-			t.Errorf("what was said is\n%s", said)
+			t.Errorf("the log is\n%s", said)
 		}
 		// A trigger starts a session, with or without text after it.
 		for _, text := range []string{"/new and this", "/new"} {
@@ -98,7 +98,7 @@ func TestInboundOnce(t *testing.T) {
 			in.ID = "mail-" + text
 			begun, again := d.receive(in), d.receive(in)
 			if begun.Session == first.Session || begun.Repeated || !again.Repeated || again.Session != begun.Session || again.Reply != begun.Reply || again.Reset != "new" {
-				t.Errorf("%s came to %+v and then to %+v", text, begun, again)
+				t.Errorf("%s gave %+v and then %+v", text, begun, again)
 			}
 			first = begun
 		}
@@ -116,32 +116,32 @@ func TestResets(t *testing.T) {
 		}
 		asked := d.receive(mail("ada", "/new and this is new"))
 		if asked.Session == first.Session || asked.Reset != "new" || asked.Reply != "re: and this is new" {
-			t.Errorf("/new came to %+v", asked)
+			t.Errorf("/new gave %+v", asked)
 		}
 		alone := d.receive(mail("ada", "/RESET"))
 		if alone.Session == asked.Session || alone.Reset != "reset" || alone.Reply == "" || alone.Message != "" {
-			t.Errorf("/reset came to %+v", alone)
+			t.Errorf("/reset gave %+v", alone)
 		}
 		if same := d.receive(mail("ada", "still here")); same.Session != alone.Session {
-			t.Error("it went elsewhere")
+			t.Error("it went to another session")
 		}
 		time.Sleep(26 * time.Hour)
 		daily := d.receive(mail("ada", "good morning"))
 		if daily.Session == alone.Session || daily.Reset != "daily" {
-			t.Errorf("the next day it came to %+v", daily)
+			t.Errorf("the next day the result is %+v", daily)
 		}
 		key, err := d.ContinuePrevious(t.Context(), daily.Key)
 		if err != nil || key.Session != alone.Session {
 			t.Fatalf("undoing the reset gave %+v, %v", key, err)
 		}
 		if back := d.receive(mail("ada", "where were we?")); back.Session != alone.Session || back.Reset != "" {
-			t.Errorf("then it came to %+v", back)
+			t.Errorf("the next result is %+v", back)
 		}
 		if key, err = d.Key(t.Context(), daily.Key); err != nil || len(key.History) != 4 {
 			t.Errorf("the key has had %d sessions, %v", len(key.History), err)
 		}
 		if _, err := d.Key(t.Context(), "agent:main:mail:direct:nobody"); !errors.Is(err, firn.ErrNotFound) {
-			t.Errorf("a key that points nowhere gives %v", err)
+			t.Errorf("an unbound key gives %v", err)
 		}
 	})
 }
@@ -161,13 +161,13 @@ func TestSilenceUndone(t *testing.T) {
 		time.Sleep(2 * time.Hour)
 		second := d.receive(mail("ada", "good evening"))
 		if second.Session == first.Session || second.Reset != "idle" {
-			t.Fatalf("after two hours it came to %+v", second)
+			t.Fatalf("after two hours the result is %+v", second)
 		}
 		if _, err := d.ContinuePrevious(t.Context(), first.Key); err != nil {
 			t.Fatal(err)
 		}
 		if back := d.receive(mail("ada", "where were we?")); back.Session != first.Session || back.Reset != "" {
-			t.Errorf("after the reset was undone it came to %+v", back)
+			t.Errorf("after the reset was undone the result is %+v", back)
 		}
 		time.Sleep(2 * time.Hour)
 		if _, err := d.PointKey(t.Context(), first.Key, second.Session); err != nil {
@@ -175,11 +175,11 @@ func TestSilenceUndone(t *testing.T) {
 		}
 		time.Sleep(time.Minute)
 		if set := d.receive(mail("ada", "and here?")); set.Session != second.Session || set.Reset != "" {
-			t.Errorf("after the key was set it came to %+v", set)
+			t.Errorf("after the key was set the result is %+v", set)
 		}
 		time.Sleep(2 * time.Hour)
 		if later := d.receive(mail("ada", "good night")); later.Reset != "idle" {
-			t.Errorf("two hours later it came to %+v", later)
+			t.Errorf("two hours later the result is %+v", later)
 		}
 	})
 }
@@ -210,7 +210,7 @@ func TestCommandsInMessages(t *testing.T) {
 		}
 		for _, c := range route.Commands() {
 			if commands[c.Name] == nil {
-				t.Errorf("/%s is listed, and goes to the model", c.Name)
+				t.Errorf("/%s is listed, but is sent to the model", c.Name)
 			}
 		}
 		// Errors of the sender are returned as replies.
@@ -248,14 +248,14 @@ func TestRemovedIsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if again := receive(named); again.Session != first.Session || !again.Repeated {
-			t.Errorf("what was said before is said again: %+v", again)
+			t.Errorf("an earlier message is sent again: %+v", again)
 		}
 		second := receive(mail("ada", "what was the word?"))
 		if second.Session == first.Session || second.Reset != "removed" {
-			t.Fatalf("after it was removed it came to %+v", second)
+			t.Fatalf("after it was removed the result is %+v", second)
 		}
 		if third := receive(mail("ada", "and now?")); third.Session != second.Session || third.Reset != "" {
-			t.Errorf("then it came to %+v", third)
+			t.Errorf("the next result is %+v", third)
 		}
 		if said := d.userTexts(second.Session); strings.Contains(said, "nobody may know") {
 			t.Errorf("there is %q", said)
@@ -267,7 +267,7 @@ func TestRemovedIsOver(t *testing.T) {
 		}
 		fresh, err := d.NewSession(t.Context(), wire.NewSession{Key: second.Key})
 		if err != nil || fresh.ID == second.Session || fresh.Hidden {
-			t.Errorf("asked for it is %+v, %v", fresh, err)
+			t.Errorf("on request it is %+v, %v", fresh, err)
 		}
 
 		// Pointing the key at it resumes it.
@@ -275,7 +275,7 @@ func TestRemovedIsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if back := receive(mail("ada", "I want it back")); back.Session != first.Session {
-			t.Errorf("pointed at it came to %+v", back)
+			t.Errorf("after binding the key the result is %+v", back)
 		}
 		if _, err := d.Remove(t.Context(), first.Session, wire.Remove{}); err != nil {
 			t.Fatal(err)
@@ -284,7 +284,7 @@ func TestRemovedIsOver(t *testing.T) {
 			t.Fatal(err)
 		}
 		if back := receive(mail("ada", "and after all")); back.Session != first.Session || back.Reset != "" {
-			t.Errorf("restored it came to %+v", back)
+			t.Errorf("after restoring the result is %+v", back)
 		}
 	})
 }
@@ -323,7 +323,7 @@ func TestSubject(t *testing.T) {
 		if direct := say("direct", "Ann", "hello").Session; direct == group {
 			t.Error("it is the same session")
 		} else if s, err := d.Session(t.Context(), string(direct)); err != nil || s.Title == "Ann" {
-			t.Errorf("what one person writes is called %q, %v", s.Title, err)
+			t.Errorf("a message of one person is called %q, %v", s.Title, err)
 		}
 	})
 }
@@ -357,7 +357,7 @@ func TestManyAtTheDoor(t *testing.T) {
 		said := d.userTexts(sessions[0])
 		for i := range sessions {
 			if n := strings.Count(said, fmt.Sprintf("message %d\n", i)); n != 1 {
-				t.Errorf("message %d is there %d times", i, n)
+				t.Errorf("message %d is stored %d times", i, n)
 			}
 		}
 	})

@@ -30,11 +30,11 @@ func TestSentAgainAfterAReset(t *testing.T) {
 			first := write(id)
 			o.pass(5 * time.Hour)
 			if again := write(id); again.Session != first.Session || !again.Repeated || again.Reset != "" {
-				t.Errorf("sent again, %s came to %+v, at first to %+v", id, again, first)
+				t.Errorf("sent again, %s gave %+v, at first %+v", id, again, first)
 			}
 			synctest.Wait() // until idle: a session in use is not reset
 			if next := write(id + "-next"); next.Session == first.Session || next.Reset != "idle" {
-				t.Errorf("what is new came to %+v", next)
+				t.Errorf("a new message gave %+v", next)
 			}
 		}
 	})
@@ -72,13 +72,13 @@ func TestSentAgainBehindAReset(t *testing.T) {
 					ways[way]()
 					asked := len(o.asked)
 					if again := write("hello", id); again.Session != first.Session || !again.Repeated || again.Reply != first.Reply || len(o.asked) != asked {
-						t.Errorf("%s, %d times: sent again, %s came to %+v, at first to %+v", way, n+1, id, again, first)
+						t.Errorf("%s, %d times: sent again, %s gave %+v, at first %+v", way, n+1, id, again, first)
 					}
 				}
 				began := write("/new and tell", "began "+id)
 				ways[way]()
 				if again := write("/new and tell", "began "+id); again.Session != began.Session || !again.Repeated {
-					t.Errorf("%s: what began a session came to %+v, at first to %+v", way, again, began)
+					t.Errorf("%s: the message that started a session gave %+v, at first %+v", way, again, began)
 				}
 			}
 		}

@@ -61,7 +61,7 @@ func TestUnheard(t *testing.T) {
 		}
 		o.close()
 		if len(o.asked) != 0 {
-			t.Errorf("the model was asked %q", o.asked)
+			t.Errorf("the model received %q", o.asked)
 		}
 	})
 }
@@ -73,11 +73,11 @@ func TestMaintainFails(t *testing.T) {
 	o.Store = &deaf{o.st, errors.New("no")}
 	report, err := o.Maintain(t.Context(), maintenance.Settings{Enforce: true, PruneAfter: 50 * oneDay}, false)
 	if err != nil || report.Failed != 3 || report.Removed != 0 || report.BytesBinned != 0 {
-		t.Errorf("it came to %+v, %v", report, err)
+		t.Errorf("the result is %+v, %v", report, err)
 	}
 	for _, a := range report.Actions {
 		if a.Outcome != wire.OutcomeFailed || a.Error != "no" {
-			t.Errorf("it came to %+v", a)
+			t.Errorf("the result is %+v", a)
 		}
 	}
 	o.close()

@@ -158,7 +158,7 @@ func TestKeyPageOrder(t *testing.T) {
 	seen := map[string]bool{}
 	for _, k := range all(gateway.KeyQuery{Limit: 4}) {
 		if seen[k] {
-			t.Errorf("%s came twice", k)
+			t.Errorf("%s was listed twice", k)
 		}
 		seen[k] = true
 	}
@@ -187,8 +187,8 @@ func TestKeyPageOrder(t *testing.T) {
 	}
 }
 
-// TestUsageReportCost checks that a second report reads what was appended since the first,
-// however many sessions there are.
+// TestUsageReportCost checks that a second report reads only the entries appended since the
+// first, however many sessions there are.
 func TestUsageReportCost(t *testing.T) {
 	cost := func(sessions int) (ops, bytes int64) {
 		g, st, fsys := homeWithKeys(t, sessions, 1)

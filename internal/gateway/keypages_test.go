@@ -90,6 +90,6 @@ func TestKeysInPages(t *testing.T) {
 	}
 	page, err := g.Keys(t.Context(), gateway.KeyQuery{Text: "DIRECT:01", Visible: func(_, key string) bool { return key != want[10] }})
 	if err != nil || page.Total != 9 {
-		t.Errorf("with a text and a bound %d came, %v", page.Total, err)
+		t.Errorf("with a text and a bound, %d were listed, %v", page.Total, err)
 	}
 }

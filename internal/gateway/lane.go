@@ -43,6 +43,8 @@ type lane struct {
 	// it includes a line for each.
 	reported    []waiting
 	reportLines bool
+	// named are the dropped messages that turns have named, or are about to.
+	named map[firn.EntryID]bool
 	// last is the most recent answer.
 	last wire.Answer
 	// tenure is the ownership of the session if there are other gateways. Only the
@@ -84,6 +86,7 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	}
 	if stored != nil {
 		if _, err := l.g.Store.Append(ctx, l.id, store.Any, *stored); err != nil {
+			l.dropAgain(t)
 			return false, err
 		}
 		t.apply(eventAccept)
@@ -98,12 +101,36 @@ func (l *lane) enter(ctx context.Context, t *ticket) (bool, error) {
 	return true, nil
 }
 
+// dropAgain puts a message that was sent again and could not be stored back among the
+// dropped ones.
+func (l *lane) dropAgain(t *ticket) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if t.wasDropped {
+		l.dropped = append([]waiting{t.waiting}, l.dropped...)
+	}
+}
+
 // decide determines how to handle a message. For a message that arrives during a turn it
-// returns the entry to store first.
+// returns the entry to store first. A dropped message that was sent again is no longer
+// named as dropped: no turn that starts while it is being stored may name it.
 func (l *lane) decide(t *ticket) (stored *firn.Entry, decision route.Decision, gone bool, err error) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	if stored, decision, gone, err = l.decision(t); !gone && err == nil {
+		before := len(l.dropped)
+		l.dropped = slices.DeleteFunc(l.dropped, func(w waiting) bool { return w.ID == t.ID })
+		t.wasDropped = len(l.dropped) < before
+	}
+	return stored, decision, gone, err
+}
+
+// decision is decide without its effect. The caller holds mu.
+func (l *lane) decision(t *ticket) (stored *firn.Entry, decision route.Decision, gone bool, err error) {
 	t.duringTurn = l.busy && !l.allAnswered()
+	if l.named[t.ID] && t.state().place == placeNone {
+		return nil, decision, l.gone, errDropped("try again in a moment") // then the log has it
+	}
 	if l.gone || !t.duringTurn || t.state().place != placeNone {
 		return nil, decision, l.gone, nil
 	}
@@ -163,13 +190,18 @@ func (l *lane) drop(d route.Decision) {
 	for _, t := range l.queue[:d.Drop] {
 		l.dropped = append(l.dropped, t.waiting)
 		l.summarize = l.summarize || d.Summarize
-		var err error = &wire.Problem{Kind: wire.Busy, Message: "the message was dropped: the queue was full", Hint: "send it again"}
+		err := errDropped("send it again")
 		if d.Action == route.ActInterrupt {
 			err = ErrInterrupted
 		}
 		t.finish(err)
 	}
 	l.queue = l.queue[d.Drop:]
+}
+
+// errDropped returns the problem of a message that was removed from a full queue.
+func errDropped(hint string) error {
+	return &wire.Problem{Kind: wire.Busy, Message: "the message was dropped: the queue was full", Hint: hint}
 }
 
 // start starts the goroutine unless it is running. The caller holds mu.
@@ -338,6 +370,9 @@ func (l *lane) restoreDropped() {
 	l.mu.Lock()
 	defer l.mu.Unlock()
 	l.dropped, l.summarize = slices.Concat(l.reported, l.dropped), l.summarize || l.reportLines
+	for _, w := range l.reported {
+		delete(l.named, w.ID)
+	}
 }
 
 // conclude finishes the ticket of a message. If the log already has an answer, it returns
@@ -442,7 +477,7 @@ func (l *lane) pruneDropped(ctx context.Context) {
 		return
 	}
 	l.mu.Lock()
-	dropped := l.dropped
+	dropped := slices.Clone(l.dropped)
 	l.mu.Unlock()
 	var said []firn.EntryID
 	for _, w := range dropped {
@@ -463,6 +498,12 @@ func (l *lane) messageInput(all []waiting) agent.Input {
 	summarized = slices.DeleteFunc(summarized, func(w waiting) bool { return !l.summarize || !w.Asker.sharesTurnWith(all[0].Asker) })
 	l.reported, l.reportLines = dropped, l.summarize
 	l.dropped, l.summarize = nil, false
+	for _, w := range dropped {
+		if l.named == nil {
+			l.named = make(map[firn.EntryID]bool)
+		}
+		l.named[w.ID] = true
+	}
 	l.mu.Unlock()
 	last := all[len(all)-1]
 	return agent.Input{Parts: joinParts(all, summarized), ID: last.ID, Extra: last.extra(slices.Concat(dropped, all))}

@@ -110,7 +110,7 @@ func (d *desk) log() string {
 func (d *desk) want(lines ...string) {
 	d.t.Helper()
 	if got, want := d.log(), strings.Join(lines, "\n"); got != want {
-		d.t.Errorf("the log says\n%s\nwant\n%s", got, want)
+		d.t.Errorf("the log is\n%s\nwant\n%s", got, want)
 	}
 }
 
@@ -295,7 +295,7 @@ func TestRecover(t *testing.T) {
 					}
 				}
 				if users != 1 || answers != 1 {
-					t.Errorf("cut at %d: %q was said %d times and answered %d times:\n%s", cut, text, users, answers, d.log())
+					t.Errorf("cut at %d: %q is stored %d times and answered %d times:\n%s", cut, text, users, answers, d.log())
 				}
 			}
 		})
@@ -386,7 +386,7 @@ func TestRecoverAfterARewind(t *testing.T) {
 			}
 			next := open(t, d.st)
 			if n, err := next.Recover(t.Context()); n != 0 || err != nil {
-				t.Errorf("it goes on with %d sessions, %v", n, err)
+				t.Errorf("it continues with %d sessions, %v", n, err)
 			}
 			next.shut()
 		}

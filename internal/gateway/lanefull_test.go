@@ -169,7 +169,7 @@ func TestRepeatedAfterItWasStopped(t *testing.T) {
 		}
 		d.shut()
 		if n := strings.Count(d.log(), "user: hang"); n != 1 {
-			t.Errorf("it was said %d times", n)
+			t.Errorf("it is stored %d times", n)
 		}
 	})
 }

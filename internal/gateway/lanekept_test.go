@@ -52,7 +52,7 @@ func TestWaitingOutlivesACompaction(t *testing.T) {
 					texts = append(texts, o.Text)
 				}
 				if got := strings.Join(texts, ", "); got != "go on, three, four" {
-					t.Errorf("after a crash these would be said: %q", got)
+					t.Errorf("after a crash these would be sent: %q", got)
 				}
 				for range 10 {
 					d.gate <- struct{}{}
@@ -62,7 +62,7 @@ func TestWaitingOutlivesACompaction(t *testing.T) {
 					t.Errorf("%d are owed in the end, %v", len(owed), err)
 				}
 				if n := strings.Count(d.log(), "user: "); n != 4 {
-					t.Errorf("%d messages were said:\n%s", n, d.log())
+					t.Errorf("%d messages were stored:\n%s", n, d.log())
 				}
 			})
 		})
@@ -85,7 +85,7 @@ func TestStopForgetsWhatWasDropped(t *testing.T) {
 		d.send("three", "followup")
 		<-two.done
 		if wire.KindOf(two.err) != wire.Busy {
-			t.Fatalf("the second was told %v", two.err)
+			t.Fatalf("the second caller received %v", two.err)
 		}
 		if ok, err := d.Stop(t.Context(), "s"); !ok || err != nil {
 			t.Errorf("stopping gave %t, %v", ok, err)
@@ -117,7 +117,7 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), time.Hour)
 		defer cancel()
 		if _, err := ticket.await(ctx, "s", false); !errors.Is(err, ErrStopped) {
-			t.Errorf("who waits is told %v", err)
+			t.Errorf("the waiting caller receives %v", err)
 		}
 		l.run()
 		d.shut()

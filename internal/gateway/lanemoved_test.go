@@ -43,7 +43,7 @@ func TestMovedWhileItIsAnswered(t *testing.T) {
 				continue
 			}
 			if p := ProblemOf(err); p.Kind != wire.Conflict || p.Hint == "" {
-				t.Errorf("%v is told as %+v", err, p)
+				t.Errorf("%v is reported as %+v", err, p)
 			}
 		}
 		if _, err := d.Turn(t.Context(), "s", two); err != nil {
@@ -60,7 +60,7 @@ func TestMovedWhileItIsAnswered(t *testing.T) {
 			}
 		}
 		if said != 1 {
-			t.Errorf("it is there %d times", said)
+			t.Errorf("it is stored %d times", said)
 		}
 	})
 }
@@ -78,7 +78,7 @@ func TestTwinThatFailed(t *testing.T) {
 	d.mu.Unlock()
 	for id, want := range map[firn.EntryID]*ticket{"failed": nil, "answered": answered, "waits": waits} {
 		if got := d.findTicket("s", id); got != want {
-			t.Errorf("%s is taken for %v", id, got)
+			t.Errorf("%s is treated as %v", id, got)
 		}
 	}
 	d.mu.Lock()

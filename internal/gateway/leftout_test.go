@@ -1,10 +1,14 @@
 package gateway
 
 import (
+	"context"
+	"fmt"
+	"slices"
 	"testing"
 	"testing/synctest"
 
 	"firn.dev"
+	"firn.dev/store"
 	"firn.dev/store/memstore"
 	"firn.dev/wire"
 )
@@ -53,6 +57,157 @@ func TestNamedOnce(t *testing.T) {
 			}
 			l.reported, l.reportLines = nil, false // as at the start of each turn
 		}
+		d.shut()
+	})
+}
+
+// TestDroppedIsSentAgain fills the queue and sends the dropped message again with its ID, as
+// its problem asks for: before a turn names it as dropped, and after. It must be in the log
+// once, as itself or named by another.
+func TestDroppedIsSentAgain(t *testing.T) {
+	for _, c := range []struct {
+		mode  string
+		named bool
+	}{{"followup", false}, {"followup", true}, {"collect", false}, {"collect", true}} {
+		synctest.Test(t, func(t *testing.T) {
+			d := open(t, memstore.New(memstore.Options{}))
+			again := wire.Turn{Text: "one too many", ID: firn.NewEntryID(), Queue: c.mode}
+			d.send("start", c.mode)
+			<-d.asked
+			first, err := d.accept(t.Context(), "s", again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for i := range 20 {
+				d.send(fmt.Sprint("message ", i), c.mode)
+			}
+			if <-first.done; wire.KindOf(first.err) != wire.Busy {
+				t.Fatalf("the message was not dropped: %v", first.err)
+			}
+			if c.named {
+				d.gate <- struct{}{}
+				<-d.asked // the turn that names it
+			}
+			second, err := d.accept(t.Context(), "s", again)
+			if err != nil {
+				t.Fatal(err)
+			}
+			for range 30 {
+				d.gate <- struct{}{}
+			}
+			if <-second.done; second.err != nil {
+				t.Errorf("sent again: %v", second.err)
+			}
+			d.shut()
+			times := 0
+			for rec, err := range d.st.Read(t.Context(), "s", store.Start) {
+				if err != nil {
+					t.Fatal(err)
+				}
+				if e, err := rec.Entry(); err == nil && e.ID == again.ID {
+					times++
+				} else if err == nil {
+					for _, id := range collected(e) {
+						if id == again.ID {
+							times++
+						}
+					}
+				}
+			}
+			if times != 1 {
+				t.Errorf("%+v: in the log %d times\n%s", c, times, d.log())
+			}
+		})
+	}
+}
+
+// TestDroppedIsBeingNamed sends a dropped message again while a turn is about to name it,
+// and after that turn could not be stored.
+func TestDroppedIsBeingNamed(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		d := open(t, memstore.New(memstore.Options{}))
+		d.send("start", "collect")
+		<-d.asked
+		l := d.laneOf("s")
+		l.mu.Lock()
+		l.dropped = []waiting{{ID: "a1", Text: "one too many"}}
+		l.mu.Unlock()
+		waits := newTicket(waiting{ID: "b1", Text: "waits"})
+		l.messageInput([]waiting{waits.waiting})
+		again := newTicket(waiting{ID: "a1", Text: "one too many", Mode: "collect"})
+		if _, err := l.enter(t.Context(), again); wire.KindOf(err) != wire.Busy {
+			t.Errorf("a message that is being named is queued: %v", err)
+		}
+		l.restoreDropped()
+		if ok, err := l.enter(t.Context(), again); !ok || err != nil || len(l.dropped) != 0 {
+			t.Errorf("sent again: %v, %v, %d dropped", ok, err, len(l.dropped))
+		}
+		for range 10 {
+			d.gate <- struct{}{}
+		}
+		<-again.done
+		d.shut()
+	})
+}
+
+// hookedStore calls a function before each append.
+type hookedStore struct {
+	store.Store
+	before func(entries []firn.Entry) error
+}
+
+func (s *hookedStore) Append(ctx context.Context, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+	if err := s.before(entries); err != nil {
+		return 0, err
+	}
+	return s.Store.Append(ctx, id, expect, entries...)
+}
+
+// TestTurnStartsWhileADroppedMessageIsStored starts a turn while a dropped message that was
+// sent again is being stored: the turn does not name it. If it cannot be stored, the next
+// turn does.
+func TestTurnStartsWhileADroppedMessageIsStored(t *testing.T) {
+	synctest.Test(t, func(t *testing.T) {
+		st := &hookedStore{Store: memstore.New(memstore.Options{}), before: func([]firn.Entry) error { return nil }}
+		d := open(t, st)
+		d.send("start", "followup")
+		<-d.asked
+		l := d.laneOf("s")
+		l.mu.Lock()
+		l.dropped = []waiting{{ID: "a1", Text: "one too many"}}
+		l.mu.Unlock()
+		names := func() []firn.EntryID { // those that a turn names
+			return collected(firn.Entry{Extra: l.messageInput([]waiting{{ID: "b1", Text: "waits"}}).Extra})
+		}
+		again := newTicket(waiting{ID: "a1", Text: "one too many", Mode: "followup"})
+		st.before = func([]firn.Entry) error {
+			if named := names(); slices.Contains(named, "a1") {
+				t.Errorf("the turn names %v", named)
+			}
+			l.restoreDropped()
+			return firn.ErrNotSaved
+		}
+		if _, err := l.enter(t.Context(), again); err == nil {
+			t.Error("a message that cannot be stored is accepted")
+		}
+		if named := names(); !slices.Contains(named, "a1") {
+			t.Errorf("a message that was not stored is not named: %v", named)
+		}
+		l.restoreDropped()
+		st.before = func([]firn.Entry) error {
+			if named := names(); slices.Contains(named, "a1") {
+				t.Errorf("the turn names %v", named)
+			}
+			return nil
+		}
+		if ok, err := l.enter(t.Context(), again); !ok || err != nil {
+			t.Errorf("sent again: %v, %v", ok, err)
+		}
+		st.before = func([]firn.Entry) error { return nil }
+		for range 10 {
+			d.gate <- struct{}{}
+		}
+		<-again.done
 		d.shut()
 	})
 }

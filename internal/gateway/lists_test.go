@@ -315,7 +315,7 @@ func (l *lister) compare(when string, got, want store.Info) {
 	want.Created, want.Updated = want.Created.Round(0).UTC(), want.Updated.Round(0).UTC()
 	got.Created, got.Updated = got.Created.Round(0).UTC(), got.Updated.Round(0).UTC()
 	if got != want {
-		l.t.Errorf("%s says\n%+v, the transcript\n%+v", when, got, want)
+		l.t.Errorf("%s has\n%+v, the transcript\n%+v", when, got, want)
 	}
 }
 
@@ -359,11 +359,11 @@ func (l *lister) checkCopy(when string) {
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	catalogue, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), files, index.Options{})
+	catalog, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), files, index.Options{})
 	if err != nil {
 		l.t.Fatal(err)
 	}
-	st := index.Wrap(files, catalogue)
+	st := index.Wrap(files, catalog)
 	defer st.Close()
 	here, there := l.infos(l.st, when), l.infos(st, when)
 	for id, info := range here {

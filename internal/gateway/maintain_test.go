@@ -170,7 +170,7 @@ func TestMaintain(t *testing.T) {
 		for _, id := range before {
 			gone := strings.Contains(want, "remove "+string(id)+",")
 			if slices.Contains(after, id) == gone {
-				t.Errorf("%s is there: %v", id, !gone)
+				t.Errorf("%s exists: %v", id, !gone)
 			}
 		}
 		if info, err := o.Info(t.Context(), "kid"); err != nil || !info.Archived {
@@ -184,11 +184,11 @@ func TestMaintain(t *testing.T) {
 				t.Errorf("take %s back: %v", id, err)
 			}
 			if got := spoken(t, st, id); !strings.HasPrefix(got, "user: I am "+string(id)) {
-				t.Errorf("%s says %q", id, got)
+				t.Errorf("%s contains %q", id, got)
 			}
 		}
 		if after := o.all(); !slices.Equal(before, after) {
-			t.Errorf("taken back, there are %v", after)
+			t.Errorf("after undoing it there are %v", after)
 		}
 	})
 }
@@ -212,7 +212,7 @@ func TestMaintainSize(t *testing.T) {
 			t.Errorf("of %d bytes are left %d, low water is %d: %s, %v", look.Bytes, again.Bytes, m.LowWater(), chosen(again), err)
 		}
 		if !strings.HasPrefix(chosen(done), "remove ada-then") {
-			t.Errorf("first to go was not what had ended: %s", chosen(done))
+			t.Errorf("the first removed was not a finished one: %s", chosen(done))
 		}
 	})
 }
@@ -278,7 +278,7 @@ func TestMaintainLeavesFiles(t *testing.T) {
 			m = maintenance.Settings{}
 		}
 		if done, err := o.Maintain(t.Context(), m, false); err != nil || done.Done {
-			t.Fatalf("it came to %+v, %v", done, err)
+			t.Fatalf("the result is %+v, %v", done, err)
 		}
 	}
 	if after := filesOf(t, home); !maps.Equal(before, after) {
@@ -287,7 +287,7 @@ func TestMaintainLeavesFiles(t *testing.T) {
 	limits.Enforce = true
 	done, err := o.Maintain(t.Context(), limits, false)
 	if err != nil || done.Removed == 0 {
-		t.Fatalf("enforced it came to %+v, %v", done, err)
+		t.Fatalf("with enforcement the result is %+v, %v", done, err)
 	}
 	for _, a := range done.Actions {
 		if _, err := o.Restore(t.Context(), a.Session); err != nil {
@@ -297,7 +297,7 @@ func TestMaintainLeavesFiles(t *testing.T) {
 	after := filesOf(t, home)
 	for name, text := range before {
 		if strings.HasSuffix(name, ".jsonl") && after[name] != text {
-			t.Errorf("%s has come back with %d bytes of %d, or others", name, len(after[name]), len(text))
+			t.Errorf("%s was restored with %d bytes of %d, or others", name, len(after[name]), len(text))
 		}
 	}
 }
@@ -352,7 +352,7 @@ func TestMaintainSpares(t *testing.T) {
 				}
 				countActions(&report)
 				if report.Spared != 1 || report.Removed != 0 || !slices.Contains(o.all(), "ada-then") {
-					t.Errorf("it came to %+v", report)
+					t.Errorf("the result is %+v", report)
 				}
 			})
 		})
@@ -384,7 +384,7 @@ func TestMaintainByItself(t *testing.T) {
 		}
 		o.pass(3 * time.Hour)
 		if n := strings.Count(o.logged(), "sessions removed by maintenance"); n != 1 {
-			t.Errorf("it said so %d times:\n%s", n, o.logged())
+			t.Errorf("it was logged %d times:\n%s", n, o.logged())
 		}
 		o.close()
 	})

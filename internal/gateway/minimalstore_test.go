@@ -90,7 +90,7 @@ func TestFailingStore(t *testing.T) {
 		t.Errorf("a session that cannot be read is %+v (%v)", s, err)
 	}
 	if s := got(r.Usage(r.ctx, view.UsageQuery{By: view.ByDay, Since: time.Time{}}))(t); !s.Partial {
-		t.Errorf("what could not be read is not told: %+v", s)
+		t.Errorf("the unreadable session is not reported: %+v", s)
 	}
 	st.list = true
 	for what, err := range map[string]error{
@@ -108,6 +108,6 @@ func TestFailingStore(t *testing.T) {
 	cancel()
 	st.list, st.read = false, false
 	if _, err := r.Sessions(ctx, SessionQuery{}); !errors.Is(err, context.Canceled) {
-		t.Errorf("with nobody waiting the error is %v", err)
+		t.Errorf("without a waiting client the error is %v", err)
 	}
 }

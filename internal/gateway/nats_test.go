@@ -21,9 +21,9 @@ func natsRoom(t testing.TB) *room {
 	if err != nil {
 		t.Fatal(err)
 	}
-	catalogue, err := index.Open(vfs.OS{}, t.TempDir(), st, index.Options{})
+	catalog, err := index.Open(vfs.OS{}, t.TempDir(), st, index.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	return newRoom(t, index.Wrap(st, catalogue), "")
+	return newRoom(t, index.Wrap(st, catalog), "")
 }

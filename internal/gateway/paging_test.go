@@ -45,11 +45,11 @@ func TestPagesLookAtTheirSessionsOnly(t *testing.T) {
 		t.Fatal(err)
 	}
 	source := &counting{Store: files}
-	catalogue, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), source, index.Options{})
+	catalog, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), source, index.Options{})
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := newRoom(t, index.Wrap(files, catalogue), home)
+	r := newRoom(t, index.Wrap(files, catalog), home)
 	const sessions, limit = 500, 20
 	for i := range sessions {
 		r.start(firn.Header{Session: firn.ID(fmt.Sprintf("s-%03d", i))}, says("", "hello"))
@@ -61,7 +61,7 @@ func TestPagesLookAtTheirSessionsOnly(t *testing.T) {
 		page := got(r.Sessions(r.ctx, q))(t)
 		seen += len(page.Items)
 		if n := source.asked.Load(); n > 3*limit {
-			t.Fatalf("after %d sessions a page of %d asked about %d", seen, limit, n)
+			t.Fatalf("after %d sessions a page of %d looked up %d", seen, limit, n)
 		}
 		if page.Cursor == "" {
 			break

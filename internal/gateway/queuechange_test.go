@@ -10,8 +10,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestChangeQueue reorders and removes queued messages: the log says the same as the queue,
-// and the answers have the new order.
+// TestChangeQueue reorders and removes queued messages: the log matches the queue, and the
+// answers have the new order.
 func TestChangeQueue(t *testing.T) {
 	t.Parallel()
 	d := open(t, memstore.New(memstore.Options{}))
@@ -46,7 +46,7 @@ func TestChangeQueue(t *testing.T) {
 		}
 		lane, log := queued()
 		if !slices.Equal(lane, step.want) || !slices.Equal(log, step.want) || len(out.Items) != len(step.want) || len(out.Removed) != step.removed {
-			t.Errorf("after %+v: the queue is %v, the log says %v, the answer %+v; want %v", step.change, lane, log, out, step.want)
+			t.Errorf("after %+v: the queue is %v, the log is %v, the answer %+v; want %v", step.change, lane, log, out, step.want)
 		}
 	}
 	if <-a.done; !errors.Is(a.err, ErrStopped) {

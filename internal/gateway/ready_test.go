@@ -16,7 +16,7 @@ func TestWritable(t *testing.T) {
 		t.Error(err)
 	}
 	if left, _ := os.ReadDir(dir); len(left) > 0 {
-		t.Errorf("left behind: %v", left)
+		t.Errorf("left over: %v", left)
 	}
 	if err := writable(vfs.OS{}, filepath.Join(dir, "none")); !errors.Is(err, firn.ErrNotSaved) {
 		t.Errorf("no directory: %v", err)

@@ -101,7 +101,7 @@ func TestGoOnEnds(t *testing.T) {
 		d.want("user: one")
 		d.StartRecovery() // no effect after Close
 		if path, err := d.Path(t.Context(), "s"); err != nil || len(queuedIn(path)) != 1 {
-			t.Errorf("what waited is gone, %v", err)
+			t.Errorf("the queued message is missing, %v", err)
 		}
 	})
 }
@@ -136,7 +136,7 @@ func TestRecoverLooksAtTheLatest(t *testing.T) {
 			t.Fatal(err)
 		}
 		if len(st.ids) != leastLooked || !st.ids["old"] || st.ids["oldest"] {
-			t.Errorf("looked at %d sessions, old: %v, oldest: %v", len(st.ids), st.ids["old"], st.ids["oldest"])
+			t.Errorf("examined %d sessions, old: %v, oldest: %v", len(st.ids), st.ids["old"], st.ids["oldest"])
 		}
 		d.shut()
 	})
@@ -156,7 +156,7 @@ func TestRecoverAfterAJump(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !st.ids["waits"] {
-			t.Errorf("looked at %d sessions, and not at what was said before the jump", len(st.ids))
+			t.Errorf("examined %d sessions, but not the message before the clock jump", len(st.ids))
 		}
 		d.shut()
 	})

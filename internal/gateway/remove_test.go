@@ -35,7 +35,7 @@ func TestRemoveAndRestore(t *testing.T) {
 			if bin {
 				isKind(t, "a session in the bin", err, wire.NotFound)
 			} else if err != nil {
-				t.Errorf("a hidden session cannot be looked at: %v", err)
+				t.Errorf("a hidden session cannot be read: %v", err)
 			}
 			if _, err := r.Remove(r.ctx, id, wire.Remove{Bin: bin}); bin {
 				isKind(t, "remove it again", err, wire.NotFound)
@@ -100,7 +100,7 @@ func TestPurgeEntries(t *testing.T) {
 		entries := allEntries(t, r, id, view.EntryQuery{})
 		for _, e := range entries {
 			if strings.Contains(string(e.Line), "xyzzy") {
-				t.Errorf("it still says %s", e.Line)
+				t.Errorf("it still contains %s", e.Line)
 			}
 		}
 		same(t, "the places", lineIDs(t, entries), before)
@@ -108,7 +108,7 @@ func TestPurgeEntries(t *testing.T) {
 			t.Error("the memory still has it")
 		}
 		if s := got(r.Session(r.ctx, string(id)))(t); strings.Contains(fmt.Sprintf("%+v", s), "xyzzy") {
-			t.Errorf("the session is told as %+v", s)
+			t.Errorf("the session is reported as %+v", s)
 		}
 		same(t, "the branch", strings.Join(strings.Fields(branchOf(t, r, id))[:5], " "), "user-1/erased title-1/erased draft-1/erased draft-2/erased answer-1/erased")
 		if r.home == "" {
@@ -116,7 +116,7 @@ func TestPurgeEntries(t *testing.T) {
 		}
 		for _, file := range got(r.Session(r.ctx, string(id)))(t).Files {
 			if text, err := os.ReadFile(file); err != nil || strings.Contains(string(text), "xyzzy") {
-				t.Errorf("the file still says it (%v)", err)
+				t.Errorf("the file still contains it (%v)", err)
 			}
 		}
 	})
@@ -147,7 +147,7 @@ func TestPurgeWhatRepeats(t *testing.T) {
 		same(t, "summaries", fmt.Sprint(receipt.Summaries), "[sum-1]")
 		for _, e := range allEntries(t, r, id, view.EntryQuery{}) {
 			if line := string(e.Line); strings.Contains(line, "xyzzy") || strings.Contains(line, "plugh") {
-				t.Errorf("it still says %s", line)
+				t.Errorf("it still contains %s", line)
 			}
 		}
 		s := got(r.Session(r.ctx, string(id)))(t)
@@ -181,7 +181,7 @@ func TestPurgeSession(t *testing.T) {
 		_, err = r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"user-1", "nobody"}})
 		isKind(t, "an entry that is not there", err, wire.NotFound)
 		if s := got(r.Session(r.ctx, string(id)))(t); s.State.Turns != 2 {
-			t.Errorf("what was refused did something: %+v", s)
+			t.Errorf("a rejected request did something: %+v", s)
 		}
 		receipt := got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Reason: "asked for"}))(t)
 		if receipt.Session != id || !slices.Equal(receipt.Forks, []firn.ID{fork.ID}) {
@@ -265,7 +265,7 @@ func TestPurgeTyped(t *testing.T) {
 	id, st.after = start(), 3 // including the header
 	_, err = r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"user-1"}})
 	if !errors.Is(err, errBroken) {
-		t.Errorf("an entry of what cannot be read: %v", err)
+		t.Errorf("an entry of an unreadable session: %v", err)
 	}
 	if plan := got(r.Purge(r.ctx, id, wire.Erase{Plan: true}))(t); !strings.Contains(plan.Unread, errBroken.Error()) {
 		t.Errorf("the plan is %+v", plan)
@@ -281,7 +281,7 @@ func TestPurgeTyped(t *testing.T) {
 	id = start()
 	cancel()
 	if _, err := r.Purge(ctx, id, wire.Erase{Sure: id}); err == nil {
-		t.Error("it was purged for who went away")
+		t.Error("it was purged for a client that had disconnected")
 	}
 	got(r.Session(r.ctx, string(id)))(t)
 }

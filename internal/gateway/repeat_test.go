@@ -33,7 +33,7 @@ func TestRepeatedMessages(t *testing.T) {
 			first := d.repeat(one, "one", mode)
 			<-d.asked
 			if again := d.repeat(one, "one", mode); again != first {
-				t.Errorf("%s: what runs got another ticket", mode)
+				t.Errorf("%s: the running message got another ticket", mode)
 			}
 			d.gate <- struct{}{}
 			<-first.done
@@ -41,7 +41,7 @@ func TestRepeatedMessages(t *testing.T) {
 			<-d.asked
 			third := d.repeat(firn.NewEntryID(), "three", "followup")
 			if again := d.repeat(third.ID, "three", mode); again != third {
-				t.Errorf("%s: what waits got another ticket", mode)
+				t.Errorf("%s: the queued message got another ticket", mode)
 			}
 			// Answered, while another turn runs.
 			again := d.repeat(one, "one", mode)
@@ -182,7 +182,7 @@ func TestRepeatedStream(t *testing.T) {
 				names = append(names, e.Name)
 			}
 			if len(names) == 0 || names[len(names)-1] != wire.TurnCompleted || slices.Contains(names, wire.TurnFailed) {
-				t.Errorf("heard %q", names)
+				t.Errorf("received %q", names)
 			}
 			synctest.Wait()
 		}

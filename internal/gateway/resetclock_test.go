@@ -52,7 +52,7 @@ func resetsOver(t *testing.T, zoneName, dayName string, hour int) {
 		now := o.now().In(zone)
 		out := o.write(t)
 		if (out.Reset != "") != (out.Session != session) || out.Reset != "" && out.Reset != "daily" {
-			t.Fatalf("at %s it came to %+v", now, out)
+			t.Fatalf("at %s the result is %+v", now, out)
 		}
 		session = out.Session
 		if due := passes(before, now, hour); due != (out.Reset != "") {

@@ -50,7 +50,7 @@ func TestResolve(t *testing.T) {
 			"Harbor lights…":             "harb-14",
 			"WEEKLY REPORT":              "abcd-1", // ignoring case
 			"weekly rep…":                "abcd-1", // as truncated in a list
-			"report":                     "abcd-1", // a word of it
+			"report":                     "abcd-1", // one of its words
 			"report weekly":              "abcd-1",
 			"ed-8":                       "keyed-8", // an ID suffix
 			"Implement spotter-gqc":      "spoken-11",

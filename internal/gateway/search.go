@@ -54,7 +54,7 @@ func (g *sessionReader) Search(ctx context.Context, q wire.SearchQuery, owners O
 	}
 	for _, f := range [][2]string{
 		{"role", q.Role}, {"tool", q.Tool}, {"agent", q.Agent}, {"key", q.Key}, {"source", q.Source}, {"path", q.Path}, {"session", q.Session},
-		{"since", q.Since}, {"until", q.Until}, {"in", q.In},
+		{"since", q.Since}, {"until", q.Until}, {"in", q.In}, {"machines", q.Machines},
 	} {
 		if f[1] == "" {
 			continue
@@ -157,7 +157,11 @@ func hitOf(h search.Hit) wire.Hit {
 }
 
 func stateOf(s search.State) wire.IndexState {
-	return wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding, Done: s.Done, Total: s.Total, Read: s.Read, Bytes: s.Bytes, Failed: s.Failed}
+	state := wire.IndexState{Building: s.Building, Rebuilding: s.Rebuilding, Done: s.Done, Total: s.Total, Read: s.Read, Bytes: s.Bytes, Failed: s.Failed}
+	if v := s.Vectors; v != nil {
+		state.Vectors = &wire.VectorState{Model: v.Model, Done: v.Done, Total: v.Total, Failed: v.Failed}
+	}
+	return state
 }
 
 // IndexState returns the progress of the search index.

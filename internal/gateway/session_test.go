@@ -155,7 +155,7 @@ func TestSessionsThatMatch(t *testing.T) {
 			for _, s := range page.Items {
 				ids = append(ids, string(s.ID))
 				if s.Live != (s.ID == "live") || s.Hidden != test.q.Hidden || s.Archived != test.q.Archived || s.State != nil {
-					t.Errorf("%+v tells %+v", test.q, s)
+					t.Errorf("%+v gives %+v", test.q, s)
 				}
 			}
 			slices.Sort(ids)
@@ -166,10 +166,10 @@ func TestSessionsThatMatch(t *testing.T) {
 		}
 		page := got(r.Sessions(r.ctx, SessionQuery{Limit: 1, Empty: true}))(t)
 		if _, counts := store.As[pager](r.st); counts && page.Total != 4 || !counts && page.Total != -1 {
-			t.Errorf("a page that looked at few tells the total %d", page.Total)
+			t.Errorf("a page that examined few sessions gives the total %d", page.Total)
 		}
 		if page = got(r.Sessions(r.ctx, SessionQuery{Limit: 1, Count: true, Empty: true}))(t); page.Total != 4 {
-			t.Errorf("asked for the total it is %d", page.Total)
+			t.Errorf("on request the total is %d", page.Total)
 		}
 		for _, cursor := range []string{"x", "1.2", "1.2.../x", "99999999999999999999.0.a", "1.2.a_part2", strings.Repeat("9", 10000)} {
 			_, err := r.Sessions(r.ctx, SessionQuery{Cursor: cursor})
@@ -207,12 +207,12 @@ func TestSessionState(t *testing.T) {
 			}
 			info, err := os.Stat(s.Files[0])
 			if err != nil || info.Size() != s.Bytes {
-				t.Errorf("the file has %v bytes (%v), told are %d", info, err, s.Bytes)
+				t.Errorf("the file has %v bytes (%v), reported are %d", info, err, s.Bytes)
 			}
 		}
 		r.write(id, says("", "and now?"))
 		if s := got(r.Session(r.ctx, string(id)))(t); !s.State.Interrupted || s.State.Window.Tokens <= 50 || !s.State.Window.Estimated {
-			t.Errorf("with a message that nobody answered the state is %+v", *s.State)
+			t.Errorf("with an unanswered message the state is %+v", *s.State)
 		}
 	})
 }
@@ -224,7 +224,7 @@ func TestSessionsOfNobody(t *testing.T) {
 		gone := r.start(firn.Header{Agent: "retired"}, says("user-1", "hello"), answers("answer-1", "hi"))
 		s := got(r.Session(r.ctx, string(gone)))(t)
 		if s.State == nil || s.State.Model != "scripted" || s.State.Window != (wire.Usage{Tokens: 50, Window: provider.AssumedWindow, Assumed: true}) {
-			t.Errorf("of an agent that is gone: %+v, %+v", s, s.State)
+			t.Errorf("for a removed agent: %+v, %+v", s, s.State)
 		}
 		w := got(r.Window(r.ctx, gone, ""))(t)
 		if w.Count != 2 || !w.Usage.Assumed {
@@ -315,7 +315,7 @@ func TestNewSession(t *testing.T) {
 		}
 		again := got(r.NewSession(r.ctx, wire.NewSession{Key: "agent:main:cli:direct:you", Title: "ignored"}))(t)
 		if again.ID != first.ID || again.Title != "" {
-			t.Errorf("asked for again it is %+v", again)
+			t.Errorf("requested again it is %+v", again)
 		}
 		fresh := got(r.NewSession(r.ctx, wire.NewSession{Key: "cli:direct:you", Fresh: true, Title: "fresh"}))(t)
 		if fresh.ID == first.ID || !fresh.Current || fresh.Title != "fresh" {
@@ -334,7 +334,7 @@ func TestNewSession(t *testing.T) {
 			isKind(t, what, err, wire.Invalid)
 		}
 		for what, n := range map[string]wire.NewSession{
-			"an agent nobody knows":     {Agent: "nobody"},
+			"an unknown agent":          {Agent: "nobody"},
 			"an agent by a path":        {Agent: "../main"},
 			"the key of an unknown one": {Key: "agent:nobody:main"},
 		} {
@@ -387,11 +387,11 @@ func TestPatch(t *testing.T) {
 		}
 		end := s.End
 		if s = got(r.Patch(r.ctx, id, wire.Patch{Hidden: &no}))(t); s.End != end {
-			t.Error("showing what is not hidden wrote something")
+			t.Error("showing an entry that is not hidden wrote something")
 		}
 		bad := map[string]wire.Patch{
 			"a long title": {Title: ptr(strings.Repeat("x", 201))}, "a model without provider": {Model: ptr("other")}, "no model": {Model: ptr("")},
-			"a level nobody knows": {Thinking: ptr("very")}, "no level": {Thinking: ptr("")}, "verbose": {Verbose: ptr("loud")}, "send": {Send: ptr("maybe")},
+			"an unknown level": {Thinking: ptr("very")}, "no level": {Thinking: ptr("")}, "verbose": {Verbose: ptr("loud")}, "send": {Send: ptr("maybe")},
 			"good and bad": {Title: ptr("good"), Thinking: ptr("bad")}, "send bad and a model": {Model: ptr("scripted/scripted"), Send: ptr("bad")},
 		}
 		for what, p := range bad {
@@ -405,7 +405,7 @@ func TestPatch(t *testing.T) {
 		_, err = r.Patch(r.ctx, "../x", wire.Patch{Title: ptr("x")})
 		isKind(t, "no id", err, wire.Invalid)
 		if s = got(r.Session(r.ctx, string(id)))(t); s.End != end {
-			t.Error("what was refused wrote something")
+			t.Error("a rejected request wrote something")
 		}
 	})
 }
@@ -419,7 +419,7 @@ func TestChoicesOutliveCompaction(t *testing.T) {
 		r.write(id, says("user-5", "more"), answers("answer-5", "yes"))
 		got(r.Compact(r.ctx, id, wire.Compact{KeepRecent: 1}))(t)
 		if s := got(r.Session(r.ctx, string(id)))(t); s.State.Send != "deny" || s.State.Compactions != 1 {
-			t.Errorf("behind a compaction the state is %+v", s.State)
+			t.Errorf("after a compaction the state is %+v", s.State)
 		}
 	})
 }

@@ -29,7 +29,7 @@ func TestSharedPage(t *testing.T) {
 			}
 		}
 		if strings.Index(branch.String(), "uno") > strings.Index(branch.String(), "cinco") {
-			t.Error("it is not told oldest first")
+			t.Error("the report is not oldest first")
 		}
 		if _, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML, View: "window"}, &disk); wire.KindOf(err) != wire.Invalid {
 			t.Errorf("a page of the window: %v", err)

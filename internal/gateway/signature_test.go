@@ -38,7 +38,7 @@ func TestSignature(t *testing.T) {
 			t.Errorf("%s: %v, fits %t", name, err, s.Fits(sent, []byte(c.body)))
 		}
 		if err != nil && (strings.Contains(err.Error(), right[:40]) || strings.Contains(err.Error(), secret)) {
-			t.Errorf("%s: %v tells too much", name, err)
+			t.Errorf("%s: %v reveals too much", name, err)
 		}
 	}
 }
@@ -47,7 +47,7 @@ func TestSignature(t *testing.T) {
 func TestNoSecretNoSignature(t *testing.T) {
 	s := NewSignature("X-Hub-Signature-256", "")
 	if s != nil || s.Fits(nil, nil) {
-		t.Error("something signed with nothing was taken")
+		t.Error("a signature with an empty secret was accepted")
 	}
 	if _, err := s.Sent(nil); err == nil {
 		t.Error("a signature was read")

@@ -37,14 +37,14 @@ func TestThreadOfAnOldConversation(t *testing.T) {
 		time.Sleep(time.Hour)
 		thread := d.receive(inGroup("t1", "about that"))
 		if thread.Reset != "" || thread.Session == room.Session {
-			t.Errorf("the thread came to %+v", thread)
+			t.Errorf("the thread gave %+v", thread)
 		}
 		if said := d.userTexts(thread.Session); !strings.Contains(said, "hello") || !strings.Contains(said, "about that") {
 			t.Errorf("the thread has\n%s", said)
 		}
 		time.Sleep(time.Hour)
 		if later := d.receive(inGroup("t1", "later")); later.Reset != "idle" || strings.Contains(d.userTexts(later.Session), "hello") {
-			t.Errorf("after the reset the thread came to %+v", later)
+			t.Errorf("after the reset the thread gave %+v", later)
 		}
 	})
 }

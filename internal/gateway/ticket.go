@@ -133,6 +133,8 @@ type ticket struct {
 	// if it is a machine message that was stored at the start of its turn. The lane uses
 	// them.
 	duringTurn, saved bool
+	// wasDropped is set if the message had been dropped from a full queue and was sent again.
+	wasDropped bool
 	// accepted is closed when the message is durable, done when it is answered.
 	accepted, done chan struct{}
 	// answer and err are the outcome. They may be read after done is closed.

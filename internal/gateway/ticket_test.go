@@ -26,7 +26,7 @@ func TestTicketStates(t *testing.T) {
 			case next.stage < s.stage && !s.finished():
 				t.Errorf("event %d leads back from %+v to %+v", e, s, next)
 			case s.inLog() && !next.inLog() && !next.finished():
-				t.Errorf("event %d takes a message out of the log: %+v, %+v", e, s, next)
+				t.Errorf("event %d removes a message from the log: %+v, %+v", e, s, next)
 			case next.resumes() && next.inQueue():
 				t.Errorf("%+v is delivered and queued", next)
 			}

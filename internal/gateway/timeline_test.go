@@ -81,7 +81,7 @@ func TestTimeline(t *testing.T) {
 		isKind(t, "no session", err, wire.NotFound)
 		empty := r.start(firn.Header{})
 		if c := got(r.Course(r.ctx, empty, "", wire.TurnRange{}))(t); c.Turns != 0 || c.Episodes == nil || len(c.Episodes) != 0 {
-			t.Errorf("nothing was said, and it is %+v", c)
+			t.Errorf("without messages it is %+v", c)
 		}
 	})
 }
@@ -105,7 +105,7 @@ func TestTimelineOfManyTurns(t *testing.T) {
 		t.Errorf("turns 4 to 6 are %+v", part)
 	}
 	if part := got(r.Course(r.ctx, id, "", wire.TurnRange{From: 2000, To: 1}))(t); part.Turns != 1001 || len(part.Episodes) != 0 {
-		t.Errorf("turns that are not there are %+v", part)
+		t.Errorf("turns that do not exist are %+v", part)
 	}
 	if c.Turns != 1001 || c.Step != 3 || len(c.Episodes) != 334 || own != 4004 || cost != 2002 || last.Last != "a1000" || last.Window.Kept != 4004 {
 		t.Errorf("%d turns in steps of %d are %d episodes of %d tokens and $%g, the last of them %+v", c.Turns, c.Step, len(c.Episodes), own, cost, last)
@@ -122,7 +122,7 @@ func TestTimelineAfterPurge(t *testing.T) {
 	got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)
 	got(r.Purge(r.ctx, id, wire.Erase{Sure: id, Entries: []firn.EntryID{"u1"}}))(t)
 	if c := got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t); strings.Contains(fmt.Sprintf("%+v", c), "tulip") {
-		t.Errorf("it still tells %+v", c)
+		t.Errorf("it still returns %+v", c)
 	}
 }
 

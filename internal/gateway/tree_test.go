@@ -58,7 +58,7 @@ func TestTree(t *testing.T) {
 		tree := got(r.Tree(r.ctx, id, 0, ""))(t)
 		same(t, "the tree", drawn(tree.Nodes), gardenTree)
 		if tree.Head != "label-1" || tree.Total != 15 || tree.Branches != 2 || tree.Cursor != "" {
-			t.Errorf("it is told as %s, %d entries, %d branches", tree.Head, tree.Total, tree.Branches)
+			t.Errorf("it is reported as %s, %d entries, %d branches", tree.Head, tree.Total, tree.Branches)
 		}
 		last := tree.Nodes[len(tree.Nodes)-1]
 		if last.Kind != firn.KindMessage || last.Role != firn.RoleUser || last.Preview != "one" || last.Time.IsZero() || last.Tokens == 0 {

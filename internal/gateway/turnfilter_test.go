@@ -71,13 +71,13 @@ func TestListenersHearTheirOwnTurn(t *testing.T) {
 		} {
 			<-c.done
 			if c.received.text != c.text {
-				t.Errorf("%s heard %q, want %q", name, c.received.text, c.text)
+				t.Errorf("%s received %q, want %q", name, c.received.text, c.text)
 			}
 			if slices.Contains(c.names, wire.TurnQueued) != c.queued || c.names[len(c.names)-1] != wire.TurnCompleted {
-				t.Errorf("%s heard %q", name, c.names)
+				t.Errorf("%s received %q", name, c.names)
 			}
 			if n := count1(c.names, wire.TurnStarted); n > 1 || n == 0 && name != "the second in the middle" {
-				t.Errorf("%s heard %d beginnings: %q", name, n, c.names)
+				t.Errorf("%s received %d starts: %q", name, n, c.names)
 			}
 		}
 		d.shut()
@@ -112,7 +112,7 @@ func TestSteeringHearsTheTurnThatRuns(t *testing.T) {
 		<-first.done
 		<-second.done
 		if second.text != "re: onere: two" || slices.Contains(second.names, wire.TurnQueued) {
-			t.Errorf("it heard %q in %q", second.text, second.names)
+			t.Errorf("it received %q in %q", second.text, second.names)
 		}
 		d.shut()
 	})

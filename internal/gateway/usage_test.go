@@ -91,11 +91,11 @@ func TestForksAreNotBilledTwice(t *testing.T) {
 			id = got(r.Fork(r.ctx, id, wire.Fork{}))(t).ID
 		}
 		if asked := len(r.model.Requests()); float64(asked)*2 != spent {
-			t.Fatalf("the model was asked %d times", asked)
+			t.Fatalf("the model was called %d times", asked)
 		}
 		for _, by := range []string{view.ByDay, view.ByModel, view.ByAgent, view.BySession} {
 			if s := got(r.Usage(r.ctx, view.UsageQuery{By: by, Since: time.Time{}}))(t); s.Total.Cost != spent || s.Sessions != 6 {
-				t.Errorf("by %s it cost %g, the ledger says %g: %s", by, s.Total.Cost, spent, bill(s.Rows))
+				t.Errorf("by %s it cost %g, by the ledger %g: %s", by, s.Total.Cost, spent, bill(s.Rows))
 			}
 		}
 	})

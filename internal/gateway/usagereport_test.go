@@ -50,7 +50,7 @@ func TestUsageReport(t *testing.T) {
 			t.Errorf("the calendar is %+v", u.Calendar)
 		}
 		if s := got(r.Usage(r.ctx, view.UsageQuery{By: view.ByDay}))(t); s.Total.Answers != u.Total.Answers || s.Total.Input != u.Total.Input {
-			t.Errorf("the report says %+v, the table %+v", u.Total, s.Total)
+			t.Errorf("the report has %+v, the table %+v", u.Total, s.Total)
 		}
 	})
 }

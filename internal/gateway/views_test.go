@@ -48,17 +48,17 @@ func inRooms(t *testing.T, test func(t *testing.T, r *room)) {
 	if !testing.Short() {
 		t.Run("nats", func(t *testing.T) { test(t, natsRoom(t)) })
 	}
-	t.Run("catalogue", func(t *testing.T) {
+	t.Run("catalog", func(t *testing.T) {
 		home := t.TempDir()
 		files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
 		if err != nil {
 			t.Fatal(err)
 		}
-		catalogue, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), files, index.Options{})
+		catalog, err := index.Open(vfs.OS{}, filepath.Join(home, "index"), files, index.Options{})
 		if err != nil {
 			t.Fatal(err)
 		}
-		test(t, newRoom(t, index.Wrap(files, catalogue), home))
+		test(t, newRoom(t, index.Wrap(files, catalog), home))
 	})
 }
 

@@ -74,7 +74,7 @@ func TestWindowWithTools(t *testing.T) {
 			}
 		}
 		if synthetic != 1 {
-			t.Errorf("%d items are made up: %+v", synthetic, w.Items)
+			t.Errorf("%d items were added: %+v", synthetic, w.Items)
 		}
 	})
 }

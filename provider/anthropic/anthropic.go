@@ -101,7 +101,7 @@ func New(o Options) *Model {
 	}
 }
 
-// specOf returns the spec of a model. If the catalogue does not contain it, whether it can
+// specOf returns the spec of a model. If the catalog does not contain it, whether it can
 // think is derived from its name.
 func specOf(o Options, age generation) provider.Spec {
 	spec := o.Spec

@@ -180,7 +180,7 @@ func (s *session) grow() {
 			stable = bytes.TrimSuffix(stable, []byte(`{"role":"user","content":[`))
 		}
 		if !bytes.HasPrefix(s.body, stable) {
-			s.t.Fatalf("run %d changes what was sent before:\n%s\nwas\n%s", s.run, s.body, stable)
+			s.t.Fatalf("run %d changes the earlier part of the request:\n%s\nwas\n%s", s.run, s.body, stable)
 		}
 	}
 	for i := range s.run % 3 {
@@ -192,7 +192,7 @@ func (s *session) grow() {
 		body, kept := s.body, len(s.blocks)
 		s.request(kept)
 		if !bytes.HasPrefix(s.body, upToMessages(s.t, body)) {
-			s.t.Fatalf("run %d, step %d changes what was sent before:\n%s\nwas\n%s", s.run, i, s.body, body)
+			s.t.Fatalf("run %d, step %d changes the earlier part of the request:\n%s\nwas\n%s", s.run, i, s.body, body)
 		}
 	}
 	s.messages = append(s.messages, byModel(s.settings.name, think("So."), textPart(fmt.Sprint("Answer ", s.run))))

@@ -24,7 +24,7 @@ func FuzzRead(f *testing.F) {
 		var failure error
 		for event, err := range read(bytes.NewReader(data), testInfo()) {
 			if done != nil || failure != nil {
-				t.Fatalf("%v and %v come behind the end", event, err)
+				t.Fatalf("%v and %v follow the end", event, err)
 			}
 			failure = err
 			if e, ok := event.(provider.Done); ok {

@@ -132,7 +132,7 @@ func TestWhatIsSent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if last.Method != http.MethodPost || last.URL.Path != "/v1/messages" || string(*sent) != string(want) {
-		t.Errorf("%s %s was asked with\n%s\nwant\n%s", last.Method, last.URL.Path, *sent, want)
+		t.Errorf("%s %s received\n%s\nwant\n%s", last.Method, last.URL.Path, *sent, want)
 	}
 	for name, value := range map[string]string{
 		"X-Api-Key": "k", "Anthropic-Version": "2023-06-01", "Content-Type": "application/json", "X-Mine": "m",
@@ -171,7 +171,7 @@ func TestCountTokens(t *testing.T) {
 	}
 	want, _ := encode(m.settings, req, counting)
 	if last.URL.Path != "/v1/messages/count_tokens" || string(*sent) != string(want) {
-		t.Errorf("%s was asked with\n%s\nwant\n%s", last.URL.Path, *sent, want)
+		t.Errorf("%s received\n%s\nwant\n%s", last.URL.Path, *sent, want)
 	}
 	for _, body := range []string{``, `{}`, `<html>`, `{"input_tokens":null}`, `{"input_tokens":"many"}`} {
 		url, _, _ := seen(t, body)
@@ -184,8 +184,8 @@ func TestCountTokens(t *testing.T) {
 	}
 }
 
-// TestUnknownModel checks that for a model missing from the catalogue, the name decides
-// whether it can think.
+// TestUnknownModel checks that for a model missing from the catalog, the name decides whether
+// it can think.
 func TestUnknownModel(t *testing.T) {
 	for name, thinks := range map[string]bool{"claude-opus-17": true, "claude-2-unheard-of": false, "somebody-else": false} {
 		if info := New(Options{Name: name}).Info(); !info.Assumed || info.Thinks != thinks || info.Window != provider.AssumedWindow {

@@ -124,7 +124,7 @@ func TestRandomHistories(t *testing.T) {
 		}
 		for _, on := range []bool{true, false} {
 			if most := planFor(s, req, on).maxTokens; s.spec.Window > 0 && most > s.spec.Window {
-				t.Fatalf("%d tokens are asked for, and the window has %d", most, s.spec.Window)
+				t.Fatalf("%d tokens are requested, and the window has %d", most, s.spec.Window)
 			}
 		}
 	}

@@ -218,7 +218,7 @@ func checkCut(t *testing.T, r io.Reader, at, whole int) {
 	done := false
 	for event, err := range read(r, testInfo()) {
 		if last != nil || done {
-			t.Fatalf("cut at %d: something comes behind the end", at)
+			t.Fatalf("cut at %d: an event follows the end", at)
 		}
 		last = err
 		_, done = event.(provider.Done)

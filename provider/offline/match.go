@@ -35,7 +35,7 @@ var (
 
 	writePattern    = pattern.New(polite + `(?:write|save|put|store)(?: down)? (.+?) (?:in)?to (?:the |a )?(?:new )?(?:file )?(?:named |called )?` + pathWord + `[ ?!.]*$`)
 	editPattern     = pattern.New(polite + `(?:replace|change) ` + quotedWord + ` (?:with|by|to) ` + quotedWord + ` in (?:the )?(?:file )?` + pathWord + `[ ?!.]*$`)
-	shellPattern    = pattern.New(polite + "(?:run|execute)(?: the command)?:? `([^`]+)`[ ?!.]*$")
+	shellPattern    = pattern.New(polite + "(?:run|execute)(?: the command)?(?::? `([^`]+)`[ ?!.]*|: *([^`]+?) *)$")
 	rememberPattern = pattern.New(polite + `(?:remember|note|memori[sz]e|keep in mind|do not forget|don't forget|don’t forget|make a note|take a note|write down)(?:,)?(?: that| this| of this)?[:,]? +(.+)$`)
 
 	listPattern = pattern.New(polite + `(?:(?:ls|dir|list)(?: me)?(?: all)?(?: the| my)?(?: files| directory| folder| dir| contents?)*|show(?: me)?(?: all)?(?: the| my)? (?:files|directory|folder)|` +
@@ -93,7 +93,7 @@ func matchShell(_ *conversation, ask string) (wanted, bool) {
 	if groups == nil {
 		return wanted{}, false
 	}
-	return wanted{tool: "shell", args: args{{"command", groups[1]}}}, true
+	return wanted{tool: "shell", args: args{{"command", firstOf(groups, 1)}}}, true
 }
 
 func matchCalc(_ *conversation, ask string) (wanted, bool) {

@@ -186,7 +186,7 @@ func ask(t testing.TB, m *Model, req provider.Request) (firn.Message, error) {
 	var failure error
 	for event, err := range m.Stream(context.Background(), req) {
 		if done != nil || failure != nil {
-			t.Fatal("something comes after the end")
+			t.Fatal("an event follows the end")
 		}
 		if err != nil {
 			failure = err

@@ -45,7 +45,7 @@ func inSentence(c *conversation) (reply, bool) {
 	}
 	if w, ok := findRequest(c.last); ok {
 		if !c.offers(w.tool) {
-			return reply{thought: "A tool is missing.", text: "That needs the tool " + w.tool + ", which I am not offered here."}, true
+			return reply{thought: "A tool is missing.", text: notOffered("the tool "+w.tool, w.tool)}, true
 		}
 		return c.call("This asks for "+w.tool+".", w), true
 	}

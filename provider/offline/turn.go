@@ -2,6 +2,7 @@ package offline
 
 import (
 	"fmt"
+	"slices"
 	"strings"
 
 	"firn.dev"
@@ -67,7 +68,7 @@ var abilities = []struct{ tool, example string }{
 	{"grep", "“search for TODO” (grep)"},
 	{"write_file", "“write hello to hello.txt” (write_file)"},
 	{"edit_file", "“replace tea with coffee in notes.txt” (edit_file)"},
-	{"shell", "“run `make test`” (shell)"},
+	{"shell", "“run: make test” (shell)"},
 	{"remember", "“remember that I like tea” (remember)"},
 	{"recall", "“recall the budget” (recall)"},
 }
@@ -83,7 +84,7 @@ func about(c *conversation) (reply, bool) {
 func (c *conversation) aboutMe() reply {
 	var b strings.Builder
 	b.WriteString(whoami + "\n\nWhat I can do:\n" +
-		"- quote what was said in this conversation: “what is my name”, “what did I say about the budget”, “what was my first question”, “summarise”\n")
+		"- quote this conversation: “what is my name”, “what did I say about the budget”, “what was my first question”, “summarize”\n")
 	for _, a := range abilities {
 		if c.offers(a.tool) {
 			b.WriteString("- use a tool: " + a.example + "\n")
@@ -101,20 +102,33 @@ func tools(c *conversation) (reply, bool) {
 	if len(calls) == 0 {
 		return reply{}, false
 	}
-	var names, missing []string
+	var names, missing, lacking []string
 	for _, w := range calls {
 		names = append(names, w.tool)
 		if !c.offers(w.tool) {
-			missing = append(missing, "the tool "+w.tool)
+			missing, lacking = append(missing, "the tool "+w.tool), append(lacking, w.tool)
 		}
 	}
 	if len(calls) == 1 && len(missing) == 1 && calls[0].tool == "remember" {
 		return reply{thought: "No tool for notes.", text: "I have no tool for notes here, so it is kept in this conversation only: " + quote(c.last)}, true
 	}
 	if len(missing) > 0 {
-		return reply{thought: "A tool is missing.", text: fmt.Sprintf("That needs %s, which I am not offered here.", list(missing))}, true
+		return reply{thought: "A tool is missing.", text: notOffered(list(missing), lacking...)}, true
 	}
 	return c.call("This asks for "+list(names)+".", calls...), true
+}
+
+// notOffered is the answer to a request for tools that are not offered, with the flag of
+// firn chat that offers them.
+func notOffered(what string, tools ...string) string {
+	text := fmt.Sprintf("That needs %s, which I am not offered here.", what)
+	switch {
+	case slices.Contains(tools, "shell"):
+		return text + " firn chat --allow-shell offers it."
+	case slices.Contains(tools, "write_file"), slices.Contains(tools, "edit_file"):
+		return text + " firn chat --workspace . offers it."
+	}
+	return text
 }
 
 var (

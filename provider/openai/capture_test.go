@@ -82,12 +82,12 @@ func (a api) read(t failer, r io.Reader) outcome {
 	var o outcome
 	report := emitter{info: &a.info, decoder: a.decode(&a.info), yield: func(e provider.Event, err error) bool {
 		if o.done != nil || o.err != nil {
-			t.Fatalf("something comes after the end: %#v, %v", e, err)
+			t.Fatalf("an event follows the end: %#v, %v", e, err)
 		}
 		switch e := e.(type) {
 		case provider.Done:
 			if e.Message.Time.IsZero() {
-				t.Fatal("the message tells no time")
+				t.Fatal("the message has no time")
 			}
 			e.Message.Time = time.Time{}
 			o.done = &e.Message
@@ -257,7 +257,7 @@ func TestCutAnywhere(t *testing.T) {
 			switch {
 			case whole.done == nil || at < end:
 				if closed.done != nil || broken.done != nil {
-					t.Fatalf("cut at %d of %d, whole at %d: taken for whole", at, len(body), end)
+					t.Fatalf("cut at %d of %d, complete at %d: accepted as complete", at, len(body), end)
 				}
 				if broken.err != errLine && provider.KindOf(broken.err) == "" {
 					t.Fatalf("cut at %d: the error is %v", at, broken.err)

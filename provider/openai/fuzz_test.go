@@ -127,6 +127,6 @@ func checkTold(t *testing.T, o outcome) {
 		}
 	}
 	if text != saidText || thinking != saidThinking {
-		t.Errorf("told %q and %q, said %q and %q", text, thinking, saidText, saidThinking)
+		t.Errorf("streamed %q and %q, the message has %q and %q", text, thinking, saidText, saidThinking)
 	}
 }

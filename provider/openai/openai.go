@@ -50,7 +50,7 @@ type Options struct {
 	// Client and Stall are those of [provider.Endpoint].
 	Client *http.Client
 	Stall  time.Duration
-	// Spec describes the model; the zero value means the entry of the built-in catalogue.
+	// Spec describes the model; the zero value means the entry of the built-in catalog.
 	Spec provider.Spec
 	// Quirks describes how the server differs. Zero fields are derived from the URL and the
 	// provider's name.
@@ -120,7 +120,7 @@ func newWire(o Options, api string, profile window.Profile) wire {
 	}
 }
 
-// specOf returns the spec of a model. For an OpenAI model that is not in the catalogue,
+// specOf returns the spec of a model. For an OpenAI model that is not in the catalog,
 // whether it can think is derived from its name; new models are assumed to accept images.
 func specOf(o Options, url, name string) provider.Spec {
 	if o.Spec != (provider.Spec{}) {

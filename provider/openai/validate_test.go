@@ -74,7 +74,7 @@ func twice(d *json.Decoder) error {
 				return err
 			}
 			if key := name.(string); seen[key] {
-				return fmt.Errorf("the member %s is there twice", key)
+				return fmt.Errorf("the member %s occurs twice", key)
 			} else {
 				seen[key] = true
 			}

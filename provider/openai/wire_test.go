@@ -114,7 +114,7 @@ func TestRefusals(t *testing.T) {
 				t.Errorf("%s: status %d: the error is %#v, want kind %s, code %q", path, c.status, err, c.kind, c.code)
 			}
 			if err != nil && strings.Contains(err.Error(), "sk-secret") {
-				t.Errorf("%s: the key is told: %v", path, err)
+				t.Errorf("%s: the key is revealed: %v", path, err)
 			}
 		}
 		server.Close()
@@ -228,7 +228,7 @@ func TestManners(t *testing.T) {
 		body := string(encodeChat(t, c.options, req))
 		got := strings.TrimPrefix(body[:strings.Index(body, `,"messages"`)], `{"model":"m","stream":true`)
 		if strings.TrimPrefix(got, ",") != c.want {
-			t.Errorf("%s %s: asked with\n%s\nwant\n%s", c.options.URL, c.options.Provider, got, c.want)
+			t.Errorf("%s %s: received\n%s\nwant\n%s", c.options.URL, c.options.Provider, got, c.want)
 		}
 	}
 }
@@ -262,8 +262,8 @@ func TestSystemRole(t *testing.T) {
 	}
 }
 
-// TestUnknownThinkers checks that for OpenAI models missing from the catalogue, the name
-// decides whether they think.
+// TestUnknownThinkers checks that for OpenAI models missing from the catalog, the name decides
+// whether they think.
 func TestUnknownThinkers(t *testing.T) {
 	for name, want := range map[string]bool{
 		"o9": true, "o9-mini": true, "gpt-97": true, "gpt-97-mini": true, "gpt-97.3-codex-max": true, "gpt-97-chat-latest": false, "gpt-4x": false, "ollama": false,
@@ -272,7 +272,7 @@ func TestUnknownThinkers(t *testing.T) {
 			t.Errorf("%s thinks: %v, want %v", name, got, want)
 		}
 		if NewChat(Options{Name: name, URL: "http://localhost"}).Info().Thinks {
-			t.Errorf("%s of somebody else thinks", name)
+			t.Errorf("%s of another host thinks", name)
 		}
 	}
 }

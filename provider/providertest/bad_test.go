@@ -260,7 +260,7 @@ func TestSuiteBites(t *testing.T) {
 				t.Fatalf("the suite passes, or cannot be run: %v", err)
 			}
 			if !strings.Contains(string(out), bad[name].says) {
-				t.Errorf("the suite does not say %q:\n%.2000s", bad[name].says, out)
+				t.Errorf("the suite does not report %q:\n%.2000s", bad[name].says, out)
 			}
 		})
 	}

@@ -138,7 +138,7 @@ func TestEnds(t *testing.T) {
 				t.Errorf("done is %v", o.done)
 			}
 			if !strings.HasPrefix(firn.JoinText(tt.step.Parts), o.text) {
-				t.Errorf("said %q", o.text)
+				t.Errorf("answered %q", o.text)
 			}
 		})
 	}

@@ -272,6 +272,9 @@ func recallChats(ctx context.Context, w io.Writer, dir, path string, learn, quic
 		return err
 	}
 	for f, name := range search.FeatureNames {
+		if search.Feature(f) == search.FeatureVector {
+			continue // there is no model
+		}
 		weights := search.QuestionWeights()
 		weights[f] = 0
 		if err := measure("without "+name, &weights, each); err != nil {

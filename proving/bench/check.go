@@ -22,14 +22,14 @@ const tolerance = 1.2
 // moreTries is the number of repetitions for a figure that is too high.
 const moreTries = 4
 
-// measure is a named figure and the function that takes it.
+// measure is a named figure and the function that measures it.
 type measure struct {
 	name string
 	take func(*bench) (figure, error)
 }
 
-// figure is a quantity and its reference. Noise only increases either of them, so the
-// lowest of several attempts counts, separately for each.
+// figure is a quantity and its reference. Noise only increases either of them, so the lowest
+// of several attempts is used, separately for each.
 type figure struct{ got, per float64 }
 
 func (f figure) value() float64 { return f.got / f.per }
@@ -38,12 +38,12 @@ func (f figure) lower(g figure) figure { return figure{min(f.got, g.got), min(f.
 
 // past holds earlier figures by name.
 type past struct {
-	// About describes the machine on which they were taken.
+	// About describes the machine on which they were measured.
 	About   string             `json:"about"`
 	Figures map[string]float64 `json:"figures"`
 }
 
-// check takes all figures and compares them with a file, or with update writes them to it.
+// check measures all figures and compares them with a file, or with update writes them to it.
 // It fails with the names of the figures that exceed the tolerance.
 func (b *bench) check(file string, measures []measure, update bool, out io.Writer) error {
 	before := past{Figures: make(map[string]float64)}
@@ -74,7 +74,7 @@ func (b *bench) check(file string, measures []measure, update bool, out io.Write
 	return compare(before.Figures, now.Figures)
 }
 
-// lowest takes a figure until it is low enough, or a limited number of times.
+// lowest repeats a measurement until it is low enough, or a limited number of times.
 func (b *bench) lowest(m measure, enough float64, always bool) (float64, error) {
 	got, err := m.take(b)
 	for i := 0; i < moreTries && err == nil && (always || got.value() > enough); i++ {

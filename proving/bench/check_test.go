@@ -44,12 +44,12 @@ func TestCheckFails(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			out, err := checked(t, c.before, ten)
 			if c.want == "" && err != nil || c.want != "" && (err == nil || err.Error() != c.want && !strings.HasPrefix(err.Error(), c.want)) {
-				t.Errorf("the check says %v, want %q\n%s", err, c.want, out)
+				t.Errorf("the check returned %v, want %q\n%s", err, c.want, out)
 			}
 		})
 	}
 	if _, err := checked(t, nil, func(*bench) (figure, error) { return figure{}, errors.New("no") }); err == nil || err.Error() != "other: no" {
-		t.Errorf("a figure that cannot be taken: %v", err)
+		t.Errorf("a figure that cannot be measured: %v", err)
 	}
 }
 

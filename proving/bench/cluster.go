@@ -179,7 +179,7 @@ func (b *bench) rest(n int, make func(context.Context, *jetstream.Store, firn.ID
 	}
 	b.note("disk of the server, for a session of 20 entries", fmt.Sprintf("%.1f kB", float64(disk)/1000/float64(n)))
 	if n > restingSessions {
-		return nil // listing so many takes long without further insight
+		return nil // listing so many takes long and shows nothing new
 	}
 	return b.listAll(ctx, st, servers)
 }

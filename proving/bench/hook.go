@@ -71,7 +71,7 @@ func startGateway(program, home string) (func(), error) {
 		return nil, err
 	}
 	stop := func() {
-		_ = cmd.Process.Kill() // the home is thrown away
+		_ = cmd.Process.Kill() // the home is discarded
 		_ = cmd.Wait()
 	}
 	for range 200 {

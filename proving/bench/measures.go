@@ -28,7 +28,7 @@ import (
 	"firn.dev/window"
 )
 
-// measures returns the figures of a check. Each is taken in about a second.
+// measures returns the figures of a check. Each is measured in about a second.
 func measures() []measure {
 	return []measure{
 		{"decode a turn: allocations", decodeAllocs},

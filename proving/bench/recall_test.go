@@ -47,7 +47,7 @@ func TestJudgedSet(t *testing.T) {
 		total += len(set.Questions)
 	}
 	if total < 120 {
-		t.Errorf("there are %d questions, which says little", total)
+		t.Errorf("there are only %d questions", total)
 	}
 }
 

@@ -45,7 +45,7 @@ func TestAdopt(t *testing.T) {
 		mustSendTheSame(t, s.path(t), got)
 		want := []string{"ask one", "Reading.", "answer one", "ask two", "answer two", "ask three", "answer three"}
 		if diff := cmp.Diff(want, spoken(sentMessages(t, got))); diff != "" {
-			t.Errorf("pi goes on with something else (-want +pi):\n%s", diff)
+			t.Errorf("pi continues with something else (-want +pi):\n%s", diff)
 		}
 		s.mustBeWhole(t)
 	})
@@ -102,7 +102,7 @@ func TestPiForks(t *testing.T) {
 			t.Error("pi changed the session that it forked")
 		}
 		if fork.Header["parentSession"] != s.file() {
-			t.Errorf("pi says the fork came from %v, want %s", fork.Header["parentSession"], s.file())
+			t.Errorf("pi gives the fork's origin as %v, want %s", fork.Header["parentSession"], s.file())
 		}
 		a := adopt(t, fork)
 		a.mustBeWhole(t)

@@ -70,7 +70,7 @@ func TestPiOpensWhatAgentsWrote(t *testing.T) {
 			t.Error("pi changed the file")
 		}
 		if said := strings.Join(texts(windowMessages(t, s.path(t))), "\n"); !strings.Contains(said, "my name is Ada. Never forget that.") {
-			t.Errorf("what was pinned is gone:\n%s", said)
+			t.Errorf("the pinned text is missing:\n%s", said)
 		}
 	})
 }

@@ -46,7 +46,7 @@ func sdkAsk(t *testing.T, d *driver, request map[string]string) sdkReply {
 	t.Helper()
 	var got sdkReply
 	if d.exchange(t, request, &got); got.Error != "" {
-		t.Fatalf("the SDK says: %s", got.Error)
+		t.Fatalf("the SDK printed: %s", got.Error)
 	}
 	return got
 }
@@ -120,7 +120,7 @@ func TestClaudeSDK(t *testing.T) {
 				s.mustBeListed(t, *info, c.cwd)
 				listed[info.ID] = *info
 			} else if len(want) > 0 {
-				t.Errorf("the SDK does not know the session %s", s.id)
+				t.Errorf("the SDK does not find the session %s", s.id)
 			}
 		})
 	}

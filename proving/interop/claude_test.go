@@ -57,17 +57,22 @@ func (c *claude) env(f *provider) []string {
 func (c *claude) ask(t *testing.T, question string, args ...string) []string {
 	t.Helper()
 	f := newProvider(t, "It was snow.")
-	native := claudeSDK + "-" + runtime.GOOS + "-" + architecture()
-	requireVersion(t, native, claudeSDKIs)
-	program := installed(t, filepath.FromSlash(native), "claude")
-	out := run(t, c.cwd, c.env(f), program, append([]string{"-p", question}, args...)...)
+	out := run(t, c.cwd, c.env(f), c.program(t), append([]string{"-p", question}, args...)...)
 	if !strings.Contains(out, "It was snow.") {
-		t.Errorf("claude says %q", out)
+		t.Errorf("claude printed %q", out)
 	}
 	if len(f.wants()) > 0 {
 		t.Errorf("claude also wants %q", f.wants())
 	}
 	return withoutReminders(f.flat(t))
+}
+
+// program returns the path of Claude Code.
+func (c *claude) program(t *testing.T) string {
+	t.Helper()
+	native := claudeSDK + "-" + runtime.GOOS + "-" + architecture()
+	requireVersion(t, native, claudeSDKIs)
+	return installed(t, filepath.FromSlash(native), "claude")
 }
 
 // withoutReminders removes Claude Code's own reminders, and the line break that it adds

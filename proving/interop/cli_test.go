@@ -71,7 +71,7 @@ func runPi(t *testing.T, name string, s *session, api string) {
 	provider := newProvider(t, "It was snow.")
 	said := provider.askPi(t, name, api, s, "what was it?")
 	if !strings.Contains(said, "It was snow.") {
-		t.Errorf("pi says %q", said)
+		t.Errorf("pi printed %q", said)
 	}
 	if diff := cmp.Diff(want, provider.flat(t)); diff != "" {
 		t.Errorf("pi sends something else (-firn's window +pi):\n%s", diff)

@@ -66,7 +66,7 @@ stream_max_retries = 0
 	env := append(append(plainEnv(c.user), f.proxied()...), "CODEX_HOME="+c.home, "FAKE_KEY=none")
 	args = append(append([]string{"exec", "--skip-git-repo-check"}, args...), question)
 	if out := run(t, c.cwd, env, codexBinary(t), args...); !strings.Contains(out, "It was snow.") {
-		t.Errorf("codex says %q", out)
+		t.Errorf("codex printed %q", out)
 	}
 	if len(f.wants()) > 0 {
 		t.Errorf("codex also wants %q", f.wants())

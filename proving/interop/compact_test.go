@@ -37,7 +37,7 @@ func TestPiCompacts(t *testing.T) {
 				}
 				got := p.openUnchanged(t, s.file())
 				if level := path.State.ThinkingLevel; level != "" || got.ThinkingLevel == "off" {
-					t.Errorf("firn knows the thinking level %q, which was set before what pi kept; pi says %q", level, got.ThinkingLevel)
+					t.Errorf("firn has the thinking level %q, which was set before the entries that pi kept; pi has %q", level, got.ThinkingLevel)
 				}
 				got.ThinkingLevel = "off"
 				s.mustAgree(t, got)
@@ -71,7 +71,7 @@ func remoteCall(t *testing.T, cmd *exec.Cmd, command string) {
 	response, err := awaitResponse(bufio.NewReader(out), command)
 	in.Close()
 	if waited := cmd.Wait(); err != nil || waited != nil {
-		t.Fatalf("pi %s: %v, %v; it said %q", command, err, waited, said)
+		t.Fatalf("pi %s: %v, %v; it printed %q", command, err, waited, said)
 	}
 	if !response.Success {
 		t.Fatalf("pi %s: %s", command, response.Error)

@@ -20,7 +20,7 @@ func TestHandoffToAFolder(t *testing.T) {
 		folder := filepath.Join(t.TempDir(), "of a tool")
 		said := runFirn(t, s.home, "handoff", string(s.id), "--to", tool, "--folder", folder, "--cwd", t.TempDir())
 		if !strings.Contains(said, "&& "+variable+"='"+folder+"' "+tool) {
-			t.Errorf("%s: it says %q", tool, said)
+			t.Errorf("%s: got %q", tool, said)
 		}
 		if tool == "openclaw" {
 			writeJSON(t, filepath.Join(folder, "openclaw.json"), map[string]any{})
@@ -38,7 +38,7 @@ func TestHandoffToAFolder(t *testing.T) {
 		}
 		for _, name := range names {
 			if out := runFirn(t, folder, "verify", name); !strings.Contains(out, "no fault") {
-				t.Errorf("%s: firn verify %s says %q", tool, name, out)
+				t.Errorf("%s: firn verify %s printed %q", tool, name, out)
 			}
 		}
 	}

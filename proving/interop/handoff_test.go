@@ -80,7 +80,7 @@ func (c client) resume(t *testing.T, h handed, want []string) {
 		t.Fatalf("firn added %d entries to %d, and then there are %d", again.Added, len(known), len(all))
 	}
 	if diff := cmp.Diff(known, all[:len(known)]); diff != "" {
-		t.Errorf("what was imported before has changed:\n%s", diff)
+		t.Errorf("messages that were imported before have changed:\n%s", diff)
 	}
 	window = append(window, "user: what was it?", "assistant: It was snow.")
 	if diff := cmp.Diff(window, c.said(flatWindow(t, s.path(t)))); diff != "" {

@@ -161,7 +161,7 @@ func (s *session) verify(t *testing.T) *doctor.Report {
 		t.Fatal(err)
 	}
 	if report.Sessions != 1 {
-		t.Fatalf("verify looked at %d sessions, want 1", report.Sessions)
+		t.Fatalf("verify examined %d sessions, want 1", report.Sessions)
 	}
 	return report
 }
@@ -199,10 +199,10 @@ func (s *session) mustAgree(t *testing.T, got piState) {
 	}
 	path := s.path(t)
 	if string(path.Head) != got.Leaf {
-		t.Fatalf("pi's leaf is %s, our head %s", got.Leaf, path.Head)
+		t.Fatalf("pi's leaf is %s, firn's head %s", got.Leaf, path.Head)
 	}
 	if want := settings(path.State); want != piSettings(got) {
-		t.Fatalf("pi's settings are %+v, ours %+v", piSettings(got), want)
+		t.Fatalf("pi's settings are %+v, firn's %+v", piSettings(got), want)
 	}
 	if got.Session != string(s.id) {
 		t.Fatalf("pi thinks the session is %s, want %s", got.Session, s.id)

@@ -136,6 +136,6 @@ func (f *foreign) entry(t *testing.T, says string) string {
 			return fmt.Sprintf("#%d", shown.N)
 		}
 	}
-	t.Fatalf("no message says %s", says)
+	t.Fatalf("no message contains %s", says)
 	return ""
 }

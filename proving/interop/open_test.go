@@ -24,7 +24,7 @@ func TestPiOpens(t *testing.T) {
 				shape.build(t, s)
 				s.mustBeWhole(t)
 				if diff := cmp.Diff(shape.says, texts(windowMessages(t, s.path(t)))); shape.says != nil && diff != "" {
-					t.Fatalf("firn's window says something else (-want +got):\n%s", diff)
+					t.Fatalf("firn's window differs (-want +got):\n%s", diff)
 				}
 				got := p.openUnchanged(t, s.file())
 				s.mustAgree(t, got)
@@ -33,7 +33,7 @@ func TestPiOpens(t *testing.T) {
 				if !shape.hides {
 					mustSendTheSame(t, s.path(t), got)
 				} else if cmp.Equal(windowMessages(t, s.path(t)), sentMessages(t, got)) {
-					t.Error("pi minds tombstones: the difference that the package comment names is gone")
+					t.Error("pi obeys tombstones: remove this difference from the package comment")
 				}
 			})
 		}
@@ -47,7 +47,7 @@ func (s *session) mustShow(t *testing.T, got piState) {
 	want := lines(t, s.file())
 	held := append([]map[string]any{got.Header}, got.Entries...)
 	if diff := cmp.Diff(want, held); diff != "" {
-		t.Fatalf("pi holds other lines (-file +pi):\n%s", diff)
+		t.Fatalf("pi has different lines (-file +pi):\n%s", diff)
 	}
 	labels, name := map[string]string{}, ""
 	for _, e := range s.entries(t) {
@@ -156,7 +156,7 @@ func testShellWords(t *testing.T, p *pi) {
 		our, ok := strings.CutPrefix(ours[i], begin)
 		their, okToo := strings.CutPrefix(theirs[i], begin)
 		if !ok || !okToo || our == their {
-			t.Errorf("firn says %q, pi %q; both should begin with %q and differ", ours[i], theirs[i], begin)
+			t.Errorf("firn sends %q, pi %q; both should begin with %q and differ", ours[i], theirs[i], begin)
 		}
 	}
 }

@@ -59,7 +59,7 @@ func (c *openClaw) ask(t *testing.T, question string, args ...string) []string {
 	}
 	args[len(args)-1] = question
 	if out := c.run(t, f, args...); !strings.Contains(out, "It was snow.") {
-		t.Errorf("OpenClaw says %q", out)
+		t.Errorf("OpenClaw printed %q", out)
 	}
 	return openClawSaid(f.flatAny(t))
 }

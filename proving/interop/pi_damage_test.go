@@ -21,7 +21,7 @@ func TestUnanswered(t *testing.T) {
 		got := p.open(t, s.file(), call{"appendMessage", piUser("ask two")}, call{"appendMessage", piAssistant("answer two")})
 		wantTexts := []string{"ask one", "ask two", "answer two"}
 		if string(s.path(t).Head) != got.Leaf {
-			t.Errorf("pi's leaf is %s, our head %s", got.Leaf, s.path(t).Head)
+			t.Errorf("pi's leaf is %s, firn's head %s", got.Leaf, s.path(t).Head)
 		}
 		s.mustSend(t, p, wantTexts...)
 		report := s.verify(t)
@@ -57,7 +57,7 @@ func TestPiKeptOpen(t *testing.T) {
 		got := p.ask(t, request{Calls: []call{{"appendMessage", piUser("ask pi")}, {"appendMessage", piAssistant("answer pi")}}}).State
 		path := s.path(t)
 		if string(path.Head) != got.Leaf {
-			t.Errorf("pi's leaf is %s, our head %s", got.Leaf, path.Head)
+			t.Errorf("pi's leaf is %s, firn's head %s", got.Leaf, path.Head)
 		}
 		want := []window.Omission{{Why: window.OtherBranch, First: ids[0], Last: ids[1], Count: 2, Before: path.Out[0].Before}}
 		if diff := cmp.Diff(want, path.Out); diff != "" {
@@ -113,7 +113,7 @@ func TestPiEdits(t *testing.T) {
 		t.Errorf("pi would send %q", sent)
 	}
 	if sent := texts(windowMessages(t, s.path(t))); sent[0] != "ask one" {
-		t.Errorf("firn minds edits: the difference that the package comment names is gone; it sends %q", sent)
+		t.Errorf("firn applies edits: remove this difference from the package comment; it sends %q", sent)
 	}
 	s.talk(t, "three")
 	s.mustAgree(t, p.openUnchanged(t, s.file()))

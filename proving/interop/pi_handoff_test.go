@@ -21,7 +21,7 @@ func newPi(t *testing.T, name, api string) client {
 		f := newProvider(t, "It was snow.")
 		out, err := f.piCommand(t, name, api, user, cwd, append(args, "-p", question)...).CombinedOutput()
 		if err != nil || !strings.Contains(string(out), "It was snow.") {
-			t.Errorf("pi says %q, %v", out, err)
+			t.Errorf("pi printed %q, %v", out, err)
 		}
 		return f.flatAny(t)
 	}

@@ -50,7 +50,7 @@ func requireVersion(t *testing.T, name, version string) {
 		err = json.Unmarshal(b, &manifest)
 	}
 	if err != nil {
-		t.Fatalf("look which %s is installed: %v", name, err)
+		t.Fatalf("find the installed %s: %v", name, err)
 	}
 	if manifest.Version != version {
 		t.Fatalf("%s %s is installed, want %s: run `make test`, which installs it", name, manifest.Version, version)
@@ -139,11 +139,11 @@ func (d *driver) exchange(t *testing.T, request, reply any) {
 		t.Fatal(err)
 	}
 	if _, err := d.in.Write(append(line, '\n')); err != nil {
-		t.Fatalf("ask %s: %v; it said %q", d.name, err, d.saidErr)
+		t.Fatalf("send to %s: %v; it printed %q", d.name, err, d.saidErr)
 	}
 	answer, err := d.out.ReadBytes('\n')
 	if err != nil {
-		t.Fatalf("hear %s: %v; it said %q", d.name, err, d.saidErr)
+		t.Fatalf("read from %s: %v; it printed %q", d.name, err, d.saidErr)
 	}
 	if err := json.Unmarshal(answer, reply); err != nil {
 		t.Fatalf("read the answer of %s: %v\n%.2000s", d.name, err, answer)

@@ -148,7 +148,7 @@ func (f *provider) only(t *testing.T) map[string]json.RawMessage {
 		t.Fatalf("the provider refused: %q", f.refusals)
 	}
 	if len(f.requests) != 1 {
-		t.Fatalf("the provider was asked %d times, want once", len(f.requests))
+		t.Fatalf("the provider was called %d times, want once", len(f.requests))
 	}
 	return f.requests[0]
 }

@@ -74,7 +74,7 @@ func (s *session) piTurn(t *testing.T, p *pi, round int) {
 	s.mustBeWhole(t)
 	var conflict *store.Conflict
 	if _, err := s.st.Append(t.Context(), s.id, end, firn.UserText("too late")); !errors.As(err, &conflict) || !errors.Is(err, firn.ErrConflict) {
-		t.Fatalf("round %d: who expects the end before pi wrote is told %v, want a conflict", round, err)
+		t.Fatalf("round %d: an append at the end before pi's entries returned %v, want a conflict", round, err)
 	}
 }
 

@@ -35,11 +35,11 @@ func TestSecondHandoff(t *testing.T) {
 			}
 			sent := strings.Join(c.ask(t, "what was it?", slices.Clone(first.Resume[1:])...), "\n")
 			if !strings.Contains(sent, "user: said in the tool") || strings.Contains(sent, "ask two") {
-				t.Errorf("the first goes on with\n%s", sent)
+				t.Errorf("the first continues with\n%s", sent)
 			}
 			sent = strings.Join(c.ask(t, "what was it?", second.Resume[1:]...), "\n")
 			if strings.Contains(sent, "user: said in the tool") || !strings.Contains(sent, "ask two") {
-				t.Errorf("the second goes on with\n%s", sent)
+				t.Errorf("the second continues with\n%s", sent)
 			}
 		})
 	}
@@ -85,7 +85,7 @@ func TestSecondHandoffToOpenClaw(t *testing.T) {
 			t.Fatal(err)
 		}
 		if slices.Contains(keys, key.(string)) || rows[row.SessionID] {
-			t.Errorf("the key %s of session %s is there twice", key, row.SessionID)
+			t.Errorf("the key %s of session %s is stored twice", key, row.SessionID)
 		}
 		keys, rows[row.SessionID] = append(keys, key.(string)), true
 	}

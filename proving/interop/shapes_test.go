@@ -25,7 +25,7 @@ var shapes = map[string]shape{
 	"one line of every kind":         {build: everyKind},
 	"odd text":                       {build: oddText},
 	"a header and nothing else":      {build: func(*testing.T, *session) {}},
-	"nobody has answered":            {build: func(t *testing.T, s *session) { s.add(t, userMessage("hello?")) }, says: []string{"hello?"}},
+	"no answer yet":                  {build: func(t *testing.T, s *session) { s.add(t, userMessage("hello?")) }, says: []string{"hello?"}},
 	"an answer that failed":          {build: failed, says: slices.Concat(turns("one"), []string{"ask two"}, turns("three"))},
 	"a system prompt":                {build: systemPrompt, says: turns("one")},
 	"branched":                       {build: branched, says: slices.Concat(turns("one", "two"), []string{branchText}, turns("five"))},

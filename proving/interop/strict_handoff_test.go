@@ -200,7 +200,7 @@ func strictHandoff(t *testing.T, s *session, c client) {
 	live := strings.Join(flatWindow(t, path), "\n")
 	for _, e := range s.entries(t) {
 		if m, ok := e.Body.(*firn.Message); ok && len(m.Text()) > 7 && !strings.Contains(live, m.Text()) && strings.Contains(sent, m.Text()) {
-			t.Errorf("it sends %q, which was said on a branch that was left or is hidden", m.Text())
+			t.Errorf("it sends %q from an abandoned branch or a hidden entry", m.Text())
 		}
 	}
 }

@@ -125,7 +125,7 @@ func (d *disk) ask(what uintptr, frozen bool) error {
 	}
 	defer dir.Close()
 	if _, _, errno := syscall.Syscall(syscall.SYS_IOCTL, dir.Fd(), what, 0); errno != 0 {
-		return fmt.Errorf("stop or let go the disk: %w", errno)
+		return fmt.Errorf("stop or release the disk: %w", errno)
 	}
 	d.frozen = frozen
 	return nil

@@ -127,7 +127,7 @@ func (s *soak) indexes() {
 	report, err := s.client.Index.Check(ctx)
 	for try := 0; try < 30 && err == nil && !report.OK; try++ { // a title may have been appended just now
 		time.Sleep(time.Second)
-		_, _ = s.client.SessionsPage(ctx, client.Query{Limit: 1}) // listing triggers an update of the catalogue
+		_, _ = s.client.SessionsPage(ctx, client.Query{Limit: 1}) // listing triggers an update of the catalog
 		report, err = s.client.Index.Check(ctx)
 	}
 	if err != nil || !report.OK {

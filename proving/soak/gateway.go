@@ -201,7 +201,7 @@ func (g *gateway) stop() error {
 		return errors.New("the gateway did not end within a minute of being asked to")
 	}
 	if l.err != nil {
-		return fmt.Errorf("the gateway was asked to end: %w", l.err)
+		return fmt.Errorf("stop the gateway: %w", l.err)
 	}
 	return nil
 }

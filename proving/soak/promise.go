@@ -72,7 +72,7 @@ func keepPromise(ctx context.Context, o options, size int64, d *disk) (err error
 	p := &promise{options: o, size: size, disk: d, paper: newTextSource(), id: firn.NewID()}
 	defer func() { err = errors.Join(err, d.close()) }()
 	if d.notMounted != "" {
-		return fmt.Errorf("there is no disk that could be full: %s", d.notMounted)
+		return fmt.Errorf("no disk can be filled: %s", d.notMounted)
 	}
 	if p.model, err = newReader(); err != nil {
 		return err
@@ -275,7 +275,7 @@ func (p *promise) checkAcknowledged(ctx context.Context) error {
 		}
 	}
 	if slices.Reverse(there); !slices.Equal(there, p.acknowledged) {
-		return fmt.Errorf("%v were acknowledged, and %v are there", p.acknowledged, there)
+		return fmt.Errorf("%v were acknowledged, but %v exist", p.acknowledged, there)
 	}
 	return nil
 }
@@ -303,7 +303,7 @@ func (p *promise) rejectOnFull(ctx context.Context) (string, error) {
 	path, err := p.live(ctx)
 	for _, e := range path.Entries {
 		if m, ok := e.Body.(*firn.Message); ok && strings.HasPrefix(m.Text(), text) {
-			return "", fmt.Errorf("entry %s is there, which was refused: %w", e.ID, refusal)
+			return "", fmt.Errorf("entry %s exists although it was rejected: %w", e.ID, refusal)
 		}
 	}
 	if err != nil {

@@ -12,7 +12,7 @@ import (
 // TestPromise runs the scenario with a session of 20 MB; make promise runs it with 10 GB.
 func TestPromise(t *testing.T) {
 	if os.Geteuid() != 0 && os.Getenv("CI") == "" {
-		t.Log("not root: there is no disk that could be full")
+		t.Log("not root: no disk can be filled")
 		return
 	}
 	dir, err := os.MkdirTemp("", "promise") // the path of a socket must be short
@@ -26,7 +26,7 @@ func TestPromise(t *testing.T) {
 	}
 	d, err := newMemoryDisk(dir, 200<<20)
 	if err != nil {
-		t.Fatalf("there is no disk that could be full (it takes root): %v", err)
+		t.Fatalf("no disk can be filled (this requires root): %v", err)
 	}
 	if err := keepPromise(t.Context(), options{Dir: dir, Program: program, Log: t.Output()}, 20_000_000, d); err != nil {
 		t.Error(err)

@@ -95,7 +95,7 @@ func (l *life) memory(which string) (float64, error) {
 			return kb / 1024, err
 		}
 	}
-	return 0, fmt.Errorf("the system does not tell %s", which)
+	return 0, fmt.Errorf("the system does not report %s", which)
 }
 
 // trend describes a figure in the second half: its mean, the ends of its linear fit, and

@@ -40,9 +40,9 @@ func TestAppendAfterBlankLines(t *testing.T) {
 		t.Fatalf("collected up to %d (%v), the record ends at %d", live.End, err, first)
 	}
 	if _, err := st.Append(t.Context(), "s1", live.End, firn.AssistantText("two")); err != nil {
-		t.Errorf("append behind blank lines: %v", err)
+		t.Errorf("append after blank lines: %v", err)
 	}
 	if _, err := st.Append(t.Context(), "s1", live.End, firn.UserText("three")); err == nil {
-		t.Error("somebody spoke meanwhile, and it was not told")
+		t.Error("a concurrent append was not reported")
 	}
 }

@@ -87,7 +87,7 @@ func TestListReadsBackToTheCheckpoint(t *testing.T) {
 				t.Fatalf("there are %d files", want.Parts)
 			}
 			if want.Title != "mine" || want.Tags != "a" || !want.Hidden || !strings.HasPrefix(want.Prompt, "talk 0") || want.CWD != "/here" {
-				t.Fatalf("a full read says %+v", want)
+				t.Fatalf("a full read gives %+v", want)
 			}
 			if c.checkpoint {
 				data := `{"turns":3,"names":{"title":"mine","titleSource":"user","tags":["a"],"prompted":true,` +

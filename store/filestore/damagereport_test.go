@@ -38,10 +38,10 @@ func TestDamageReportMayUseTheStore(t *testing.T) {
 	st = reviewOpen(t, home, filestore.Options{OpenFiles: 1, Report: func(message string) {
 		texts = append(texts, message)
 		if _, err := st.Lookup(t.Context(), key); err != nil {
-			t.Errorf("look up when told %q: %v", message, err)
+			t.Errorf("look up from the report of %q: %v", message, err)
 		}
 		if _, err := st.Append(t.Context(), other, store.Any, firn.UserText("told")); err != nil {
-			t.Errorf("append when told %q: %v", message, err)
+			t.Errorf("append from the report of %q: %v", message, err)
 		}
 	}})
 	if found, err := st.Lookup(t.Context(), key); err != nil || found != id {

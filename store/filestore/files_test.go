@@ -39,7 +39,7 @@ func TestFilesNamesAllParts(t *testing.T) {
 		total += f.Size()
 	}
 	if total != info.Bytes || !strings.HasSuffix(files[1], "s_part2.jsonl") {
-		t.Errorf("%v have %d bytes, told are %d", files, total, info.Bytes)
+		t.Errorf("%v have %d bytes, reported are %d", files, total, info.Bytes)
 	}
 	for _, no := range []firn.ID{"nobody", "../s"} {
 		if _, err := st.Files(t.Context(), no); !errors.Is(err, firn.ErrNotFound) && !errors.Is(err, firn.ErrInvalid) {

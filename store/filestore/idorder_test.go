@@ -66,7 +66,7 @@ func TestIDsAreMadeInOrder(t *testing.T) {
 			t.Fatal(err)
 		}
 		if n++; e.ID != "" && (e.ID <= last.ID || e.Time.Before(last.Time)) {
-			t.Fatalf("entry %d is %s of %s, behind %s of %s", n, e.ID, e.Time, last.ID, last.Time)
+			t.Fatalf("entry %d is %s of %s, after %s of %s", n, e.ID, e.Time, last.ID, last.Time)
 		}
 		last = e
 	}

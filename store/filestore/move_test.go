@@ -106,7 +106,7 @@ func TestRemoveRefusesToReplace(t *testing.T) {
 		t.Errorf("removing it where another is: %v", err)
 	}
 	if after, err := os.ReadFile(manifest); err != nil || string(after) != string(before) {
-		t.Errorf("the manifest says now %q, %v", after, err)
+		t.Errorf("the manifest contains %q, %v", after, err)
 	}
 	must(t, os.Remove(reviewTranscript(home, id)))
 	must(t, st.Restore(t.Context(), id))

@@ -106,7 +106,7 @@ func (c *child) hear() (words []string, ok bool) {
 			return strings.Fields(line), true
 		}
 		if !said && line != "PASS" && !strings.HasPrefix(line, "coverage:") {
-			c.t.Errorf("a child said: %s", line)
+			c.t.Errorf("a child printed: %s", line)
 		}
 	}
 	return nil, false
@@ -129,7 +129,7 @@ func (c *child) kill() {
 // end waits for a killed child to exit. All its messages must have been read.
 func (c *child) end() {
 	if c.cmd.Wait() == nil {
-		c.t.Error("a child that should have been killed ended by itself")
+		c.t.Error("a child that should have been killed ended")
 	}
 }
 

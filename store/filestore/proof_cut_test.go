@@ -39,8 +39,8 @@ func TestCutAtEveryByte(t *testing.T) {
 }
 
 // cutsOf returns the offsets at which a transcript is truncated: every byte of a line whose
-// shape, ignoring digits, is new. For other lines only the offsets around the newline and
-// some within.
+// shape, ignoring digits, is new. For other lines only the offsets around the newline and a
+// few others.
 func cutsOf(tr transcript) []int {
 	var cuts []int
 	shapes, at := make(map[string]bool), 0
@@ -149,7 +149,7 @@ func addToCut(h *hurt, whole [][]byte, all bool) error {
 		added = 2
 	}
 	if len(s.gaps) > 0 || len(s.extra) != added || !bytes.Contains(s.extra[added-1], []byte(`"id":"new"`)) {
-		return fmt.Errorf("there are %d gaps, and behind what was there %q", len(s.gaps), s.extra)
+		return fmt.Errorf("there are %d gaps, and after the existing lines %q", len(s.gaps), s.extra)
 	}
 	if all {
 		if err := checkWindows(st); err != nil {

@@ -38,7 +38,7 @@ func (d damage) check(t *testing.T, windows bool) error {
 		return err
 	}
 	if len(s.extra) > 0 || d.mustReport && len(s.gaps) == 0 {
-		return fmt.Errorf("gaps: %v, and more than is there: %q", s.gaps, s.extra)
+		return fmt.Errorf("gaps: %v, and additional lines: %q", s.gaps, s.extra)
 	}
 	if err := lookBack(st, d.want, true); err != nil {
 		return err
@@ -55,7 +55,7 @@ func (d damage) check(t *testing.T, windows bool) error {
 		return errors.New("reading changed a file")
 	}
 	if err := d.goOn(h, windows); err != nil {
-		return fmt.Errorf("going on: %w", err)
+		return fmt.Errorf("continuing: %w", err)
 	}
 	return nil
 }
@@ -75,7 +75,7 @@ func (d damage) goOn(h *hurt, windows bool) error {
 		return err
 	}
 	if n := len(s.extra); n == 0 || !bytes.Contains(s.extra[n-1], []byte(`"id":"new"`)) || n > 1 && len(d.want) > 0 {
-		return fmt.Errorf("behind what was there are %q", s.extra)
+		return fmt.Errorf("after the existing lines are %q", s.extra)
 	}
 	path, err := collect(st, hurtSession)
 	if err != nil || path.Head != "new" {

@@ -63,7 +63,7 @@ func vouch(e firn.Entry) error {
 	}
 	var size int
 	if _, err := fmt.Sscanf(m.Text(), "%d ", &size); err != nil || m.Text() != vouchText(e.ID, size) {
-		return fmt.Errorf("entry %s does not say what it should: %.80q", e.ID, m.Text())
+		return fmt.Errorf("entry %s has an unexpected text: %.80q", e.ID, m.Text())
 	}
 	return nil
 }
@@ -127,11 +127,11 @@ func (r reading) checkChain() error {
 	before := firn.EntryID("")
 	for _, e := range r.entries {
 		if seen[e.ID] {
-			return fmt.Errorf("entry %s is there twice", e.ID)
+			return fmt.Errorf("entry %s is stored twice", e.ID)
 		}
 		seen[e.ID] = true
 		if e.Parent != before {
-			return fmt.Errorf("entry %s follows %q, but stands behind %q", e.ID, e.Parent, before)
+			return fmt.Errorf("entry %s has the parent %q, but is after %q", e.ID, e.Parent, before)
 		}
 		before = e.ID
 	}
@@ -169,7 +169,7 @@ func (r reading) checkHas(ids []firn.EntryID) error {
 func (r reading) checkTornTail() error {
 	for i, gap := range r.gaps {
 		if gap.Kind != firn.GapTorn || r.after[i] != len(r.entries) || len(r.gaps) > 1 {
-			return fmt.Errorf("gap number %d of %d, behind %d of %d entries: %w", i+1, len(r.gaps), r.after[i], len(r.entries), &gap)
+			return fmt.Errorf("gap number %d of %d, after %d of %d entries: %w", i+1, len(r.gaps), r.after[i], len(r.entries), &gap)
 		}
 	}
 	return nil

@@ -72,7 +72,7 @@ func fullDisk(t *testing.T, d smallDisk, leave int64) {
 	w.checkAll()
 	// Remove and Purge empty the commit log first, which frees space.
 	if err := w.st.Remove(t.Context(), "nowhere", ""); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("remove what is not there: %v", err)
+		t.Errorf("remove a missing session: %v", err)
 	}
 	d.fill(0)
 	w.refusals()
@@ -134,7 +134,7 @@ func (w *fullWorld) untilFull(id firn.ID, entries ...firn.Entry) {
 	for range 20 {
 		if !again() {
 			if again() {
-				w.t.Error("what did not fit did fit the second time")
+				w.t.Error("an entry that did not fit was accepted the second time")
 			}
 			return
 		}
@@ -168,7 +168,7 @@ func (w *fullWorld) checkAll() {
 				err = &r.gaps[0]
 			}
 			if err == nil && !slices.Equal(r.ids(), kept) {
-				err = fmt.Errorf("%d entries are there, %d were saved: %w", len(r.entries), len(kept), r.checkHas(kept))
+				err = fmt.Errorf("%d entries exist, %d were saved: %w", len(r.entries), len(kept), r.checkHas(kept))
 			}
 			if err = errors.Join(err, r.checkChain(), r.checkVouched()); err == nil {
 				err = checkResumed(st, id, r)
@@ -248,7 +248,7 @@ func (w *fullWorld) goOn() {
 		w.t.Error(err)
 	}
 	if _, err := w.st.Append(ctx, "new", store.Start, vouched(20)); err != nil {
-		w.t.Errorf("begin a session whose first append failed: %v", err)
+		w.t.Errorf("start a session whose first append failed: %v", err)
 	}
 	receipt, err := w.st.Purge(ctx, "gone", "asked for")
 	if err != nil || receipt.Done.IsZero() {

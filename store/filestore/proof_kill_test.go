@@ -183,7 +183,7 @@ func (l *ledger) note(words []string) error {
 	case "bound":
 		l.bound[words[1]], l.tried[words[1]] = firn.ID(words[2]), nil
 	default:
-		return fmt.Errorf("a writer said %q", words)
+		return fmt.Errorf("a writer printed %q", words)
 	}
 	return nil
 }
@@ -218,7 +218,7 @@ func (l *ledger) checkAcks(id firn.ID, r reading) error {
 	ids, at := r.ids(), make(map[firn.EntryID]int)
 	for i, e := range ids {
 		if _, twice := at[e]; twice {
-			return fmt.Errorf("entry %s is there twice", e)
+			return fmt.Errorf("entry %s is stored twice", e)
 		}
 		at[e] = i
 	}
@@ -228,7 +228,7 @@ func (l *ledger) checkAcks(id firn.ID, r reading) error {
 			return fmt.Errorf("acknowledged entry %s is lost", a.ids[len(a.ids)-1])
 		}
 		if r.ends[last] != a.end {
-			return fmt.Errorf("entry %s ends at %d, but %d was said", ids[last], r.ends[last], a.end)
+			return fmt.Errorf("entry %s ends at %d, but %d was reported", ids[last], r.ends[last], a.end)
 		}
 		if first := last + 1 - len(a.ids); first < 0 || !slices.Equal(ids[first:last+1], a.ids) {
 			return fmt.Errorf("the batch that ends with entry %s is not whole", ids[last])
@@ -258,7 +258,7 @@ func (l *ledger) goOn(home string) (err error) {
 	}
 	for id := range l.acks {
 		if err := l.goOnWith(st, id); err != nil {
-			return fmt.Errorf("session %s, going on with it: %w", id, err)
+			return fmt.Errorf("session %s, continuing it: %w", id, err)
 		}
 	}
 	return l.checkKeys(st)

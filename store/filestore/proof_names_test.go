@@ -12,9 +12,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestNeighboursStay checks that removing a session does not touch sessions with similar
+// TestNeighborsStay checks that removing a session does not touch sessions with similar
 // names.
-func TestNeighboursStay(t *testing.T) {
+func TestNeighborsStay(t *testing.T) {
 	ids := []firn.ID{"a", "a_party", "a_part2x", "a_part", "a_part2.jsonl.x", "a.jsonl.torn-5", "a.jsonl.rescued-x", "a.jsonl", "a_part2_part3x"}
 	ctx := context.Background()
 	st := openHome(t, t.TempDir(), filestore.Options{PartSize: 300, Sync: filestore.SyncNever})
@@ -75,7 +75,7 @@ func TestRemovedWhileListing(t *testing.T) {
 		}
 		fsys.Hook(nil)
 		if slices.Sort(ids); !slices.Equal(ids, []firn.ID{"a", "b"}) && !slices.Equal(ids, []firn.ID{"b"}) {
-			t.Errorf("removed at look %d, and then listed %v", moment, ids)
+			t.Errorf("removed at check %d, and then listed %v", moment, ids)
 		}
 		met = int(looks.Load()) >= moment
 	}

@@ -45,7 +45,7 @@ func TestPowerCutReal(t *testing.T) {
 			t.Fatalf("power cut %d: %v", n+1, err)
 		}
 	}
-	t.Logf("%d appends acknowledged; %d commit logs found, %d things put in order", l.count, logs, replayed)
+	t.Logf("%d appends acknowledged; %d commit logs found, %d repairs made", l.count, logs, replayed)
 	if logs == 0 || replayed == 0 {
 		t.Error("the commit log was not put to the test")
 	}

@@ -329,17 +329,17 @@ func (w *powerWorld) check() error {
 		e := vouched(20)
 		end, err := st.Append(context.Background(), id, store.Any, e)
 		if err != nil {
-			return fmt.Errorf("going on with session %s: %w", id, err)
+			return fmt.Errorf("continuing with session %s: %w", id, err)
 		}
 		w.acks[id] = append(w.acks[id], ack{end, []firn.EntryID{e.ID}})
 		if err := w.checkRest(st, id); err != nil {
-			return fmt.Errorf("session %s, having gone on: %w", id, err)
+			return fmt.Errorf("session %s after continuing: %w", id, err)
 		}
 	}
 	if err := errors.Join(w.checkKeys(st), w.checkPurged(st), w.checkGone(st)); err != nil {
 		return err
 	}
-	w.disk = w.disk.Crash() // the previous store is dead, and not closed
+	w.disk = w.disk.Crash() // the previous store's process was killed: not closed
 	if st, err = w.open(); err != nil {
 		return err
 	}
@@ -394,12 +394,12 @@ func (w *powerWorld) checkErased() error {
 		}
 		for id, sure := range w.purged {
 			if sure && strings.Contains(string(data), w.texts[id]) {
-				return fmt.Errorf("what was erased is in %s", name)
+				return fmt.Errorf("erased text is in %s", name)
 			}
 		}
 		for id, sure := range w.gone {
 			if sure && strings.Contains(string(data), w.last[id]) {
-				return fmt.Errorf("what session %s said is in %s", id, name)
+				return fmt.Errorf("the text of session %s is in %s", id, name)
 			}
 		}
 	}

@@ -53,7 +53,7 @@ func TestFileChangedUnderneath(t *testing.T) {
 			must(t, change(dir))
 			_, err := st.Append(context.Background(), "s", store.Any, vouched(10))
 			if !errors.Is(err, firn.ErrReplaced) {
-				t.Fatalf("the append behind it: %v", err)
+				t.Fatalf("the append after it: %v", err)
 			}
 			checkSomewhere(t, home, kept)
 
@@ -63,10 +63,10 @@ func TestFileChangedUnderneath(t *testing.T) {
 			must(t, err)
 			r, err := readSession(st, "s")
 			if err != nil || len(r.entries) == 0 || r.entries[len(r.entries)-1].ID != next.ID {
-				t.Errorf("going on: %d entries, %d gaps, %v", len(r.entries), len(r.gaps), err)
+				t.Errorf("continuing: %d entries, %d gaps, %v", len(r.entries), len(r.gaps), err)
 			}
 			if _, err := collect(st, "s"); err != nil {
-				t.Errorf("going on: %v", err)
+				t.Errorf("continuing: %v", err)
 			}
 			checkSomewhere(t, home, append(kept, next.ID))
 		})
@@ -138,7 +138,7 @@ func checkSomewhere(t *testing.T, home string, ids []firn.EntryID) {
 	}))
 	for _, id := range ids {
 		if !strings.Contains(all.String(), `"id":"`+string(id)+`"`) {
-			t.Errorf("entry %s is nowhere", id)
+			t.Errorf("entry %s is missing", id)
 		}
 	}
 	if torn, _ := filepath.Glob(filepath.Join(home, "agents", "main", "sessions", "*.torn-*")); len(torn) > 0 {

@@ -188,7 +188,7 @@ func readExpected(st *filestore.Store, after store.Pos, want [][]byte, all bool)
 		}
 	}
 	if n < len(want) {
-		return s, fmt.Errorf("line %d of %d is not there: %.100s", n+1, len(want), want[n])
+		return s, fmt.Errorf("line %d of %d is missing: %.100s", n+1, len(want), want[n])
 	}
 	return s, nil
 }
@@ -215,7 +215,7 @@ func lookBack(st *filestore.Store, want [][]byte, all bool) error {
 		}
 	}
 	if n > 0 {
-		return fmt.Errorf("backwards, line %d of %d is not there", n, len(want))
+		return fmt.Errorf("backwards, line %d of %d is missing", n, len(want))
 	}
 	return nil
 }

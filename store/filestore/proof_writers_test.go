@@ -221,7 +221,7 @@ func (s *scene) check(r reading, total int) {
 	}
 	for i, e := range r.entries[1:] {
 		if end := s.acks[e.ID]; end != r.ends[i+1] {
-			s.t.Errorf("entry %s ends at %d, but %d was said", e.ID, r.ends[i+1], end)
+			s.t.Errorf("entry %s ends at %d, but %d was reported", e.ID, r.ends[i+1], end)
 		}
 	}
 	must(s.t, errors.Join(r.checkChain(), r.checkVouched()))
@@ -349,7 +349,7 @@ func TestPartsBegunWhileLooking(t *testing.T) {
 				slices.Reverse(r.entries)
 			}
 			if err := r.checkChain(); err != nil || len(r.gaps) > 0 {
-				t.Errorf("read (back: %v) while somebody added at look %d: %v, gaps %v", back, moment, err, r.gaps)
+				t.Errorf("read (back: %v) during an append, at check %d: %v, gaps %v", back, moment, err, r.gaps)
 			}
 			met = looks >= moment
 		}
@@ -381,7 +381,7 @@ func claimerRole(t *testing.T, p *player) {
 		looked, err := st.Lookup(ctx, key)
 		must(t, err)
 		if looked != id {
-			t.Errorf("key %s points at %s, but we got %s", key, looked, id)
+			t.Errorf("key %s points to %s, but got %s", key, looked, id)
 		}
 		for info, err := range st.List(ctx, store.Query{}) {
 			must(t, err)

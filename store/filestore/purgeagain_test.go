@@ -26,13 +26,13 @@ func TestPurgeIsNotUndone(t *testing.T) {
 			receipt, err := a.Purge(t.Context(), id, "asked for")
 			must(t, err)
 			if receipt.Done.IsZero() || len(receipt.Files) < 3 || receipt.Bytes < 900 {
-				t.Errorf("the receipt says %+v", receipt)
+				t.Errorf("the receipt is %+v", receipt)
 			}
 			if _, err := b.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("more").Body)); !errors.Is(err, firn.ErrNotFound) {
 				t.Errorf("appending to a purged session: %v", err)
 			}
 			if left := reviewHolding(t, home, "acknowledged"); len(left) > 0 {
-				t.Errorf("what was purged is in %q", left)
+				t.Errorf("purged text is in %q", left)
 			}
 		})
 	}
@@ -48,7 +48,7 @@ func TestPurgeAgain(t *testing.T) {
 	again, err := st.Purge(t.Context(), id, "asked again")
 	must(t, err)
 	if again.Done != first.Done || again.Bytes != first.Bytes {
-		t.Errorf("with nothing left the receipt says %+v, then %+v", first, again)
+		t.Errorf("with nothing left the receipt is %+v, then %+v", first, again)
 	}
 	for _, end := range []string{".rescued-0", "_part2.jsonl", "_part2.jsonl.torn-7-2"} {
 		path := strings.TrimSuffix(reviewTranscript(home, id), ".jsonl") + end
@@ -62,7 +62,7 @@ func TestPurgeAgain(t *testing.T) {
 	again, err = st.Purge(t.Context(), id, "asked again")
 	must(t, err)
 	if again.Begun != first.Begun || again.Reason != "asked for" || again.Bytes != first.Bytes+3*13 || len(again.Files) != 4 {
-		t.Errorf("the receipt says %+v", again)
+		t.Errorf("the receipt is %+v", again)
 	}
 	if left := reviewHolding(t, home, "acknowledged"); len(left) != 1 || left[0] != other {
 		t.Errorf("left is %q", left)
@@ -90,7 +90,7 @@ func TestRefusedPurgeLeavesNoReceipt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if !errors.Is(refused, firn.ErrLocked) {
-		t.Fatalf("purging while somebody appends: %v", refused)
+		t.Fatalf("purging during an append: %v", refused)
 	}
 	if receipts := reviewFiles(t, home, "receipts/*"); len(receipts) > 0 {
 		t.Errorf("a refused purge left %q", receipts)
@@ -126,22 +126,22 @@ func TestPurgeEntryInRescued(t *testing.T) {
 	receipt, err := st.Purge(t.Context(), id, "asked for", secret.ID)
 	must(t, err)
 	if receipt.Done.IsZero() || len(receipt.Files) != 3 {
-		t.Errorf("the receipt says %+v", receipt)
+		t.Errorf("the receipt is %+v", receipt)
 	}
 	if left := reviewHolding(t, home, "hunter2"); len(left) > 0 {
-		t.Errorf("what was purged is in %q", left)
+		t.Errorf("purged text is in %q", left)
 	}
 	for _, path := range []string{rescued, path + ".rescued-99"} {
 		after, err := os.ReadFile(path)
 		must(t, err)
 		if !strings.Contains(string(after), "acknowledged") || !strings.Contains(string(after), `"type":"erased","id":"`+string(secret.ID)) {
-			t.Errorf("%s holds now %q", path, after)
+			t.Errorf("%s now contains %q", path, after)
 		}
 		if want := len(before); path == rescued && len(after) != want {
 			t.Errorf("%s has %d bytes, and had %d", path, len(after), want)
 		}
 	}
 	if _, err := st.Purge(t.Context(), id, "", "nowhere"); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("purging an entry that is nowhere: %v", err)
+		t.Errorf("purging a missing entry: %v", err)
 	}
 }

@@ -126,7 +126,7 @@ func TestReadAheadStops(t *testing.T) {
 		}
 		cancel()
 		if !errors.Is(last, context.Canceled) && n != 602 {
-			t.Errorf("cancelled after %d records: %d were read, the end was %v", stop, n, last)
+			t.Errorf("canceled after %d records: %d were read, the end was %v", stop, n, last)
 		}
 	}
 }

@@ -91,11 +91,11 @@ func TestListReadsLittleInTheNextProcess(t *testing.T) {
 			talkOnly(t, home, sessions, parts)
 			looked, before := process(t, home, filestore.Options{ReadOnly: true})
 			if _, err := os.Stat(filepath.Join(home, "index")); err == nil {
-				t.Error("a home that is only looked at was written to")
+				t.Error("a read-only home was written to")
 			}
 			first, whole := process(t, home, filestore.Options{})
 			if whole < sessions*300_000 || before < sessions*300_000 {
-				t.Fatalf("read %d and %d bytes: the sessions are not what this test is for", before, whole)
+				t.Fatalf("read %d and %d bytes: the sessions do not suit this test", before, whole)
 			}
 			second, little := process(t, home, filestore.Options{})
 			third, looking := process(t, home, filestore.Options{ReadOnly: true})

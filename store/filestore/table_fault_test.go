@@ -144,7 +144,7 @@ func TestTableDamageFaults(t *testing.T) {
 				kept = kept || b.fileNamed(name) == broken
 			}
 			if !kept {
-				t.Fatalf("%v %d: the damaged file is gone: %q", fault, n, b.names())
+				t.Fatalf("%v %d: the damaged file is missing: %q", fault, n, b.names())
 			}
 			b.must(b.bind("k", "s"))
 			b.points(mainKey, "kept")

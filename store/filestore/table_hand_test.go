@@ -36,7 +36,7 @@ func TestTableSeesEditsByHand(t *testing.T) {
 			b.put(strings.ReplaceAll(sample(t), string(mainID), "another"))
 			b.points(mainKey, "another")
 
-			// A removed key is unbound, whatever the transcripts say.
+			// A removed key is unbound, whatever the transcripts contain.
 			b.put(strings.Replace(sample(t), mainKey, "agent:main:renamed", 1))
 			b.points(mainKey, "")
 			b.points("agent:main:renamed", mainID)
@@ -75,7 +75,7 @@ func TestTableMergesWithEdits(t *testing.T) {
 	b.must(b.bind("b", "s2"))
 	for _, want := range []string{`"thinkingLevel": "high"`, `"mine": [1, 2]`} {
 		if !strings.Contains(b.file(), want) {
-			t.Errorf("%s is gone from\n%s", want, b.file())
+			t.Errorf("%s is missing from\n%s", want, b.file())
 		}
 	}
 	b.points("a", "s1")
@@ -93,7 +93,7 @@ func TestTableReadsOnlyWhatChanged(t *testing.T) {
 			b.points(mainKey, mainID)
 		}
 		if did := fsys.Log(faultfs.Any &^ faultfs.Stat); did != nil {
-			t.Errorf("looking up what did not change did %q", did)
+			t.Errorf("looking up an unchanged key did %q", did)
 		}
 	})
 }
@@ -160,7 +160,7 @@ func TestTableUnreadable(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{Rebuild: headers})
 	b.fs.(*faultfs.FS).FailNth(1, faultfs.Fault{Of: faultfs.Read})
 	if _, ok, err := b.lookup(mainKey); err == nil || ok {
-		t.Errorf("a file that could not be read told %v", ok)
+		t.Errorf("an unreadable file returned %v", ok)
 	}
 	b.fs.(*faultfs.FS).FailNth(1, faultfs.Fault{Of: faultfs.Read})
 	if err := b.bind(mainKey, "s"); err == nil {
@@ -202,7 +202,7 @@ func TestTableDamaged(t *testing.T) {
 			b.must(b.bind("k", "s"))
 			b.points("agent:main:zoe", c.zoe)
 			if strings.Contains(b.file(), `"x"`) {
-				t.Error("half a value was taken for a whole one")
+				t.Error("half a value was treated as a whole one")
 			}
 		})
 	}
@@ -310,7 +310,7 @@ func TestTableHalfSaved(t *testing.T) {
 			})
 			act()
 			if saved.Stop() {
-				t.Error("nobody waited for the editor")
+				t.Error("it did not wait for the editor")
 			}
 			b.points(mainKey, "edited")
 		}
@@ -373,7 +373,7 @@ func FuzzTable(f *testing.F) {
 		b.points("new", "s")
 		after, err := parseObject([]byte(b.file()))
 		if err != nil {
-			t.Fatalf("what was written cannot be read: %v\n%s", err, b.file())
+			t.Fatalf("the written file cannot be read: %v\n%s", err, b.file())
 		}
 		if broken != nil {
 			if aside := b.names()[len(b.names())-1]; aside == tableName || b.fileNamed(aside) != string(data) {
@@ -384,7 +384,7 @@ func FuzzTable(f *testing.F) {
 		before.remove("new", "agent:main:zoe")
 		after.remove("new")
 		if !before.equal(after) {
-			t.Fatalf("rows that nobody meant have changed:\n%q\n%q", data, b.file())
+			t.Fatalf("unrelated rows have changed:\n%q\n%q", data, b.file())
 		}
 		b.same("the directory", b.names(), []string{tableName})
 	})

@@ -205,7 +205,7 @@ func (c *crew) whole() {
 func (c *crew) check(key string, id firn.ID) {
 	now := c.acked[id]
 	if now == nil || now.key != key {
-		c.t.Errorf("key %s points at %s, which nobody bound it to", key, id)
+		c.t.Errorf("key %s points to %s, which was never bound to it", key, id)
 		return
 	}
 	for _, other := range c.acked {

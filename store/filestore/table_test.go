@@ -336,7 +336,7 @@ func TestTableClaim(t *testing.T) {
 	claim(mainKey, "s2", mainID, nil)
 	claim(mainKey, "s2", mainID, func(id firn.ID) bool { return id == mainID })
 	claim(mainKey, "s2", "s2", func(id firn.ID) bool { return id != mainID })
-	claim("new", "s3", "s3", func(id firn.ID) bool { t.Errorf("asked for %s", id); return true })
+	claim("new", "s3", "s3", func(id firn.ID) bool { t.Errorf("requested %s", id); return true })
 	claim("new", "s4", "s3", nil)
 }
 

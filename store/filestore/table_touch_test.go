@@ -97,7 +97,7 @@ func TestTableTouchIsFlushed(t *testing.T) {
 		b.must(b.touch(mainKey, count("compactionCount")))
 		b.must(b.close())
 		if !strings.Contains(b.file(), `"compactionCount": 2`) {
-			t.Error("close did not write what was waiting")
+			t.Error("Close did not write the pending touches")
 		}
 	})
 }
@@ -150,7 +150,7 @@ func TestTableTouchAndHand(t *testing.T) {
 		b.must(b.touch(mainKey, count("totalTokens")))
 		b.must(b.close())
 		if !strings.Contains(b.file(), `"totalTokens": 6`) {
-			t.Errorf("counting does not go on from what the hand wrote:\n%s", b.file())
+			t.Errorf("counting does not continue from the edited value:\n%s", b.file())
 		}
 	})
 }

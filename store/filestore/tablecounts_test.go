@@ -63,7 +63,7 @@ func TestTableFollowsAppends(t *testing.T) {
 			time.Sleep(touchPause)
 		}
 		if writes := fsys.Count(faultfs.Rename); writes != 0 {
-			t.Errorf("the table was written %d times at once", writes)
+			t.Errorf("the table was written %d times concurrently", writes)
 		}
 		must(t, st.Close())
 		if at := updatedAt(t, fsys, key); !at.Equal(said) {

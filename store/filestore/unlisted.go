@@ -59,7 +59,7 @@ func (st *homeDir) markNew() (done func()) {
 	if m.users == 0 && !m.reuse(st.fs) {
 		var err error
 		if m.file, m.path, err = vfs.CreateLocked(st.fs, dir, rowcache.MarkPrefix); err != nil {
-			st.reportLater("mark the catalogue as outdated: %v; firn reindex updates it", err)
+			st.reportLater("mark the catalog as outdated: %v; firn reindex updates it", err)
 		}
 	}
 	m.users++

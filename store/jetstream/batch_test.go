@@ -6,8 +6,8 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestBatchThatBreaksOff reads a batch of which the server sends one message and then
-// nothing, nor an end: as one does that was killed meanwhile, or is damaged.
+// TestBatchThatBreaksOff reads a batch for which the server sends one message and then neither
+// another nor an end, as a killed or damaged server does.
 func TestBatchThatBreaksOff(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)

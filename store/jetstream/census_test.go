@@ -35,11 +35,11 @@ func census(t testing.TB, st *jetstream.Store) []store.Status {
 	for _, s := range all {
 		one, err := st.Status(t.Context(), s.ID)
 		if err != nil || one != s {
-			t.Errorf("of session %s all together tell %+v, it alone %+v, %v", s.ID, s, one, err)
+			t.Errorf("session %s is %+v in the census, alone %+v, %v", s.ID, s, one, err)
 		}
 		info, err := st.Inspect(t.Context(), s.ID)
 		if err != nil || info.ID != s.ID || info.Agent != s.Agent || info.Bytes != s.Bytes || info.Parts != s.Parts || info.Archived != s.Archived {
-			t.Errorf("session %s stands as %+v, but a look at it tells %+v, %v", s.ID, s, info, err)
+			t.Errorf("the status of session %s is %+v, but Inspect returns %+v, %v", s.ID, s, info, err)
 		}
 	}
 	return all
@@ -65,7 +65,7 @@ func stamp(t testing.TB, st *jetstream.Store) string {
 func TestCensus(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	o.Now = func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) } // a clock that stands still
+	o.Now = func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) } // a stopped clock
 	st, other := another(t, o), another(t, o)
 	must := func(err error) {
 		t.Helper()
@@ -82,10 +82,10 @@ func TestCensus(t *testing.T) {
 		t.Fatalf("all sessions are %+v", first)
 	}
 	if again := census(t, other); !slices.Equal(first, again) {
-		t.Errorf("another store tells %+v, not %+v", again, first)
+		t.Errorf("another store returns %+v, not %+v", again, first)
 	}
 
-	// What changes shows, although the clock stands still, and only that.
+	// Changes, and nothing else, are visible although the clock is stopped.
 	mustAppend(t, st, "s1", message("b"))
 	must(st.Archive(t.Context(), "b0"))
 	must(st.Remove(t.Context(), "b1", ""))
@@ -99,18 +99,18 @@ func TestCensus(t *testing.T) {
 			t.Fatalf("there are %v", got)
 		}
 		if !now[0].Archived || now[4].Bytes <= first[6].Bytes || !now[4].Modified.After(first[6].Modified) {
-			t.Errorf("they stand as %+v", now)
+			t.Errorf("the status is %+v", now)
 		}
 		if !slices.Equal(now[1:4], first[3:6]) {
-			t.Errorf("what has not changed, or was only sealed, stands as %+v, before as %+v", now[1:4], first[3:6])
+			t.Errorf("the status of unchanged or only sealed sessions is %+v, before it was %+v", now[1:4], first[3:6])
 		}
 		away, err := who.ReservedIDs(t.Context())
 		if err != nil || len(away) != 2 || !away["b1"] || !away["b2"] {
-			t.Errorf("put away are %v, %v", away, err)
+			t.Errorf("reserved are %v, %v", away, err)
 		}
 		for id, want := range map[firn.ID]bool{"b0": false, "b1": true, "b2": true, "nobody": false, "a/b": false} {
 			if got, err := who.IsReserved(t.Context(), id); got != want || err != nil {
-				t.Errorf("session %s is away: %v, %v", id, got, err)
+				t.Errorf("session %s is reserved: %v, %v", id, got, err)
 			}
 		}
 		for _, id := range []firn.ID{"b1", "b2", "nobody", "a/b"} {
@@ -122,8 +122,8 @@ func TestCensus(t *testing.T) {
 		}
 	}
 
-	// A session out of the bin stands as it did. One of which an entry was purged
-	// does not.
+	// A session restored from the trash has its previous status. One with a purged entry does
+	// not.
 	must(other.Restore(t.Context(), "b1"))
 	e := message("secret")
 	e.ID = "e1"
@@ -137,7 +137,7 @@ func TestCensus(t *testing.T) {
 		t.Errorf("restored %+v, was %+v; purged %+v, was %+v", before[1], first[1], after[3], before[3])
 	}
 
-	// With the rows of a list it is the same, also for one who knows nothing else.
+	// The rows of the index give the same result, also for a store that knows nothing else.
 	list(t, st)
 	if got := census(t, another(t, o)); !slices.Equal(got, after) {
 		t.Errorf("from the rows %+v, not %+v", got, after)
@@ -152,7 +152,7 @@ func TestStampTellsWhatOthersDo(t *testing.T) {
 		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message("a"))
 	}
 	if got := stamp(t, st); got != mine {
-		t.Errorf("what went through the store itself changes its stamp from %s to %s", mine, got)
+		t.Errorf("operations of the store itself change its stamp from %s to %s", mine, got)
 	}
 	theirs := stamp(t, other)
 	for name, do := range map[string]func() error{
@@ -175,6 +175,6 @@ func TestStampTellsWhatOthersDo(t *testing.T) {
 		t.Errorf("sealing changes the stamp from %s to %s", before, got)
 	}
 	if got := stamp(t, other); got != theirs {
-		t.Errorf("the other store's stamp went from %s to %s", theirs, got)
+		t.Errorf("the other store's stamp changed from %s to %s", theirs, got)
 	}
 }

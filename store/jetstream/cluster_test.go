@@ -11,13 +11,13 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// cluster is three servers that tests share.
+// cluster is a group of three servers that tests share.
 type cluster struct {
 	*jetstreamtest.Cluster
 	nodes []*node
 }
 
-// node is one of them, a process of its own.
+// node is one of the servers, in a separate process.
 type node struct{ *jetstreamtest.Node }
 
 func (n *node) start(t testing.TB) { n.Start(t) }
@@ -40,8 +40,8 @@ func clusterOf(servers *jetstreamtest.Cluster) *cluster {
 
 func (c *cluster) stop() { c.Stop() }
 
-// options are those of an empty store on the cluster that is connected to the
-// nodes that are named, or to any.
+// options returns the options of an empty store on the cluster, connected to the named nodes,
+// or to any.
 func (c *cluster) options(t testing.TB, names ...string) jetstream.Options {
 	o := jetstream.Options{Space: fmt.Sprint("c", spaces.Add(1)), Shards: 1, Report: func(m string) { t.Log(m) }}
 	return c.through(o, names...)

@@ -25,7 +25,7 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// authority makes certificates.
+// authority issues certificates.
 type authority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
@@ -54,7 +54,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 	return key
 }
 
-// issue makes a certificate, and returns the files that it and its key are in.
+// issue creates a certificate and returns the files of it and of its key.
 func (a *authority) issue(t testing.TB) (cert, key string) {
 	t.Helper()
 	k := newKey(t)
@@ -96,10 +96,10 @@ func fits(t *testing.T, o jetstream.Options) error {
 	return nil
 }
 
-// letIn is what becomes of options.
+// letIn is a set of options and the expected result.
 type letIn struct {
 	change func(*jetstream.Options)
-	// err is the expected error, if any, and says its expected text.
+	// err is the expected error, if any, and says a part of its text.
 	err  error
 	says string
 }
@@ -110,16 +110,16 @@ func (c letIn) check(t *testing.T, o jetstream.Options) {
 	err := fits(t, o)
 	switch {
 	case c.err == nil && err != nil:
-		t.Errorf("it is refused: %v", err)
+		t.Errorf("it is rejected: %v", err)
 	case c.err != nil && (!errors.Is(err, c.err) || !strings.Contains(err.Error(), c.says)):
-		t.Errorf("the error is %v, want that it says %q", err, c.says)
+		t.Errorf("the error is %v, want it to contain %q", err, c.says)
 	case err != nil && strings.Contains(err.Error(), "hunter2"):
-		t.Errorf("the error tells the password: %v", err)
+		t.Errorf("the error contains the password: %v", err)
 	}
 }
 
-// TestTLS connects to a server that wants certificates of who connects, and
-// shows one, and has users with passwords and with keys.
+// TestTLS connects to a server that requires client certificates and presents one itself, with
+// users that have passwords and keys.
 func TestTLS(t *testing.T) {
 	t.Parallel()
 	a, stranger := newAuthority(t), newAuthority(t)
@@ -154,19 +154,19 @@ func TestTLS(t *testing.T) {
 	for name, c := range map[string]letIn{
 		"a password":           {change: func(*jetstream.Options) {}},
 		"a wrong password":     {change: with("ann:hunter23@"), says: "rejected by the server", err: firn.ErrInvalid},
-		"nobody":               {change: with(""), says: "rejected by the server", err: firn.ErrInvalid},
+		"no user":              {change: with(""), says: "rejected by the server", err: firn.ErrInvalid},
 		"a key":                {change: func(o *jetstream.Options) { with("")(o); o.Credentials = writeFile(t, "seed", seed) }},
 		"a wrong key":          {change: func(o *jetstream.Options) { with("")(o); o.Credentials = writeFile(t, "seed", strange) }, says: "rejected by the server", err: firn.ErrInvalid},
 		"no file with a key":   {change: func(o *jetstream.Options) { o.Credentials = "/nowhere" }, says: "/nowhere", err: firn.ErrInvalid},
 		"a file with no key":   {change: func(o *jetstream.Options) { o.Credentials = writeFile(t, "seed", []byte("?")) }, says: "neither", err: firn.ErrInvalid},
-		"we trust nobody":      {change: func(o *jetstream.Options) { o.CA = "" }, says: "we do not trust the server", err: firn.ErrInvalid},
+		"no trusted CA":        {change: func(o *jetstream.Options) { o.CA = "" }, says: "we do not trust the server", err: firn.ErrInvalid},
 		"we trust another":     {change: func(o *jetstream.Options) { o.CA = stranger.file }, says: "we do not trust the server", err: firn.ErrInvalid},
 		"no certificate":       {change: func(o *jetstream.Options) { o.Cert, o.Key = "", "" }, says: "certificate: TLS fails", err: firn.ErrInvalid},
 		"a stranger's":         {change: func(o *jetstream.Options) { o.Cert, o.Key = stranger.issue(t) }, says: "certificate: TLS fails", err: firn.ErrInvalid},
 		"half a certificate":   {change: func(o *jetstream.Options) { o.Key = "" }, says: "TLS file", err: firn.ErrInvalid},
 		"no such file":         {change: func(o *jetstream.Options) { o.CA = "/nowhere" }, says: "/nowhere", err: firn.ErrInvalid},
 		"not a certificate":    {change: func(o *jetstream.Options) { o.CA = writeFile(t, "ca", []byte("?")) }, says: "TLS file", err: firn.ErrInvalid},
-		"nobody is there":      {change: func(o *jetstream.Options) { o.URL = "tls://ann:hunter2@127.0.0.1:1" }, says: "tls://127.0.0.1:1", err: firn.ErrUnavailable},
+		"no server":            {change: func(o *jetstream.Options) { o.URL = "tls://ann:hunter2@127.0.0.1:1" }, says: "tls://127.0.0.1:1", err: firn.ErrUnavailable},
 		"monitoring elsewhere": {change: func(o *jetstream.Options) { o.Monitors = []string{"https://127.0.0.1:1"} }, says: "monitoring", err: firn.ErrUnavailable},
 	} {
 		t.Run(name, func(t *testing.T) { c.check(t, good) })
@@ -187,8 +187,7 @@ func mustParse(t testing.TB, file string) *x509.Certificate {
 	return cert
 }
 
-// TestCredentials connects to a server with accounts, to one of which the
-// credentials belong.
+// TestCredentials connects to a server with several accounts, using the credentials of one.
 func TestCredentials(t *testing.T) {
 	t.Parallel()
 	keyOf := func(make func() (nkeys.KeyPair, error)) (nkeys.KeyPair, string) {
@@ -206,7 +205,7 @@ func TestCredentials(t *testing.T) {
 	operator, operatorName := keyOf(nkeys.CreateOperator)
 	claims := jwt.NewOperatorClaims(operatorName)
 	resolver := &server.MemAccResolver{}
-	// account makes one, and returns the credentials of a user of it.
+	// account creates an account and returns the credentials of one of its users.
 	account := func(known bool) (string, string) {
 		t.Helper()
 		pair, name := keyOf(nkeys.CreateAccount)
@@ -260,7 +259,7 @@ func TestCredentials(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) { c.check(t, good) })
 	}
-	// Accounts do not see each other: the same store in another one is another.
+	// Accounts are isolated: the same store name in another account is another store.
 	o := good
 	use(others)(&o)
 	st := another(t, o)

@@ -57,7 +57,7 @@ func (e *engine) publish(ctx context.Context, msg *nats.Msg) (ack, error) {
 	}
 	var a ack
 	if err := json.Unmarshal(reply.Data, &a); err != nil {
-		return ack{}, fmt.Errorf("the answer to a publish is not one: %w", err)
+		return ack{}, fmt.Errorf("invalid response to a publish: %w", err)
 	}
 	return a, nil
 }
@@ -105,7 +105,7 @@ func (e *engine) fromLeader(ctx context.Context, stream string, req getRequest) 
 	case reply.Error != nil:
 		return nil, reply.Error
 	case reply.Message == nil:
-		return nil, errors.New("the answer has neither a message nor an error")
+		return nil, errors.New("the response has neither a message nor an error")
 	}
 	m := &message{seq: reply.Message.Seq, subject: reply.Message.Subject, data: reply.Message.Data}
 	if len(reply.Message.Header) > 0 {
@@ -252,7 +252,7 @@ func endsBatch(m *nats.Msg) (bool, error) {
 func parseDirect(m *nats.Msg) (*message, error) {
 	seq, err := strconv.ParseUint(m.Header.Get("Nats-Sequence"), 10, 64)
 	if err != nil {
-		return nil, fmt.Errorf("the answer has no sequence: %w", err)
+		return nil, fmt.Errorf("the response has no sequence: %w", err)
 	}
 	return &message{seq: seq, subject: m.Header.Get("Nats-Subject"), header: m.Header, data: m.Data}, nil
 }

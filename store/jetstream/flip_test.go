@@ -23,7 +23,7 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// flips is how many bytes TestFlippedBytes flips: FIRN_FLIPS, or a few.
+// flips returns the number of bytes that TestFlippedBytes flips: FIRN_FLIPS, or a few.
 func flips() int {
 	if n, err := strconv.Atoi(os.Getenv("FIRN_FLIPS")); err == nil && n > 0 {
 		return n
@@ -31,7 +31,7 @@ func flips() int {
 	return 8
 }
 
-// flipSeed is FIRN_SEED, or a fixed number: the same places are damaged every time.
+// flipSeed returns FIRN_SEED, or a constant, so that the same places are damaged every time.
 func flipSeed() uint64 {
 	if n, err := strconv.ParseUint(os.Getenv("FIRN_SEED"), 10, 64); err == nil {
 		return n
@@ -88,8 +88,8 @@ func newFlipper(t *testing.T, c *cluster) *flipper {
 	return f
 }
 
-// fill makes sessions of all kinds: with messages in several blocks, sealed, with
-// objects, archived, with keys.
+// fill creates sessions of all kinds: with messages in several blocks, sealed, with objects,
+// archived, with keys.
 func (f *flipper) fill() {
 	t, st := f.t, f.doors[0]
 	const sessions = 12
@@ -136,7 +136,7 @@ func (f *flipper) fill() {
 		f.lists(door, "at the beginning")
 	}
 	f.c.Current(t, f.api)
-	time.Sleep(6 * time.Second) // the leader of a stream that has just been made is believed alone
+	time.Sleep(6 * time.Second) // the leader of a new stream is trusted alone
 }
 
 func (f *flipper) streams() []string {
@@ -176,7 +176,7 @@ func (f *flipper) round(n, number int) int {
 	return n
 }
 
-// flip flips one byte, and says where.
+// flip flips one byte and returns its place.
 func (f *flipper) flip(victim *node, stream string, stopped, leads bool) string {
 	t := f.t
 	f.lead(victim, stream, leads)
@@ -211,8 +211,8 @@ func (f *flipper) lead(victim *node, stream string, leads bool) {
 	f.counts["of a follower"]++
 }
 
-// hurt reports whether the victim lacks a message of a stream that another server
-// has, or has another one.
+// hurt reports whether the victim lacks a message of a stream that another server has, or has
+// a different one.
 func (f *flipper) hurt(victim *node, stream string) bool {
 	other := f.c.nodes[(slices.Index(f.c.nodes, victim)+1)%len(f.c.nodes)]
 	return !maps.Equal(other.Holds(f.api, stream), victim.Holds(f.api, stream))
@@ -315,8 +315,8 @@ func (f *flipper) lists(st *jetstream.Store, at string) {
 	}
 }
 
-// pointed checks that keys point where they did, also for who wants them, and that
-// the page of tokens is there.
+// pointed checks that keys point to the same sessions, also when claimed, and that the token
+// page exists.
 func (f *flipper) pointed(st *jetstream.Store, at string) {
 	t := f.t
 	for key, want := range f.keys {
@@ -389,8 +389,7 @@ func (f *flipper) append(st *jetstream.Store, when string) {
 	f.sessions[id] = now
 }
 
-// verify checks all replicas: a server that lacks something is named, and no other
-// is.
+// verify checks all replicas: exactly the servers that lack something are reported.
 func (f *flipper) verify(victim *node, streams []string) {
 	t := f.t
 	slices.Sort(streams)
@@ -411,12 +410,12 @@ func (f *flipper) verify(victim *node, streams []string) {
 		if fault.Server != victim.Name && fault.Unasked {
 			f.counts["good replicas not checked"]++
 		} else if fault.Server != victim.Name {
-			t.Errorf("%s is damaged, and it says %v", victim.Name, fault)
+			t.Errorf("%s is damaged, but the report is %v", victim.Name, fault)
 		}
 	}
 	for stream, is := range hurt {
 		if is && !named[stream] && f.hurt(victim, stream) { // a server may heal by itself
-			t.Errorf("%s of %s is damaged, and it says only %v", stream, victim.Name, faults)
+			t.Errorf("%s of %s is damaged, but the report is only %v", stream, victim.Name, faults)
 		}
 		if is {
 			f.counts["damaged replicas"]++

@@ -25,16 +25,16 @@ type (
 	asked struct {
 		session firn.ID
 		kind    kind
-		// expect and text are of an append.
+		// expect and text are the arguments of an append.
 		expect store.Pos
 		text   string
 	}
 	// answered is the result of an operation.
 	answered struct {
 		kind answerKind
-		// end is where an append, or a look, has found the end.
+		// end is the end returned by an append or a look.
 		end store.Pos
-		// n and sum are how many entries were read, and a hash over them.
+		// n and sum are the number of entries read and their hash.
 		n   int
 		sum uint64
 	}
@@ -54,14 +54,14 @@ const (
 	unknown
 )
 
-// link is a session as a model has it: the last entry of a chain.
+// link is the state of a session in the model: the last entry of a chain.
 type link struct {
 	n    int
 	sum  uint64
 	prev *link
 }
 
-// add is the session with one more entry.
+// add returns the session with one more entry.
 func (l *link) add(text string) *link {
 	return &link{l.n + 1, chained(l.sum, text), l}
 }
@@ -72,7 +72,7 @@ func chained(sum uint64, text string) uint64 {
 	return h.Sum64()
 }
 
-// begun is a session as clients find it: a header and one entry.
+// begun returns a session in its initial state: a header and one entry.
 func begun() *link { return (&link{n: 1}).add(firstText) }
 
 const firstText = "begin"
@@ -121,7 +121,7 @@ func behaves(s *link, in asked, out answered) (bool, *link) {
 	return true, s.add(in.text)
 }
 
-// history is the operations and results of clients, with their times.
+// history records the operations and results of clients, with their times.
 type history struct {
 	began time.Time
 	mu    sync.Mutex
@@ -216,7 +216,7 @@ func (c *client) appends(ctx context.Context, t *testing.T, id firn.ID) {
 	c.known[id] = out.end
 }
 
-// looks asks who leads for the end.
+// looks asks the leader for the end.
 func (c *client) looks(ctx context.Context, t *testing.T, id firn.ID) {
 	c.history.run(c.number, asked{session: id, kind: looks}, func() (answered, bool) {
 		end, err := c.st.Append(ctx, id, store.Any)
@@ -255,7 +255,7 @@ func (c *client) reads(ctx context.Context, t *testing.T, id firn.ID) {
 	c.read[id], c.known[id] = out.n, store.Pos(out.n)
 }
 
-// TestModel holds histories against the model that it must accept and refuse.
+// TestModel checks that the model accepts and rejects the right histories.
 func TestModel(t *testing.T) {
 	const id = "s"
 	two := begun().add("a")
@@ -277,17 +277,17 @@ func TestModel(t *testing.T) {
 		history ops
 		want    porcupine.CheckResult
 	}{
-		"one after the other":            {ops{add(0, 1, 2, 2, "a", answered{end: 3}), readA(3, 4), lookAt(5, 6, 3)}, porcupine.Ok},
-		"one wins":                       {ops{add(0, 1, 9, 2, "a", answered{end: 3}), add(1, 1, 9, 2, "b", answered{kind: conflict})}, porcupine.Ok},
-		"two win":                        {ops{add(0, 1, 9, 2, "a", answered{end: 3}), add(1, 1, 9, 2, "b", answered{end: 3})}, porcupine.Illegal},
-		"a conflict with nobody":         {ops{add(0, 1, 9, 2, "a", answered{kind: conflict})}, porcupine.Illegal},
-		"an entry is lost":               {ops{add(0, 1, 2, 2, "a", answered{end: 3}), lookAt(3, 4, 2)}, porcupine.Illegal},
-		"an entry is there twice":        {ops{add(0, 1, 2, 2, "a", answered{end: 3}), lookAt(3, 4, 4)}, porcupine.Illegal},
-		"a read is late":                 {ops{add(0, 1, 2, 2, "a", answered{end: 3}), add(0, 3, 4, 3, "b", answered{end: 4}), readA(5, 6)}, porcupine.Ok},
-		"a read tells what never was":    {ops{add(0, 1, 2, 2, "b", answered{end: 3}), readA(3, 4)}, porcupine.Illegal},
-		"a read tells what will be":      {ops{readA(1, 2), add(0, 3, 4, 2, "a", answered{end: 3})}, porcupine.Illegal},
-		"what is unknown came to be":     {ops{add(0, 1, math.MaxInt64, 2, "a", answered{kind: unknown}), readA(3, 4)}, porcupine.Ok},
-		"what is unknown came to naught": {ops{add(0, 1, math.MaxInt64, 2, "b", answered{kind: unknown}), add(1, 3, 4, 2, "a", answered{end: 3}), readA(5, 6)}, porcupine.Ok},
+		"one after the other":             {ops{add(0, 1, 2, 2, "a", answered{end: 3}), readA(3, 4), lookAt(5, 6, 3)}, porcupine.Ok},
+		"one wins":                        {ops{add(0, 1, 9, 2, "a", answered{end: 3}), add(1, 1, 9, 2, "b", answered{kind: conflict})}, porcupine.Ok},
+		"two win":                         {ops{add(0, 1, 9, 2, "a", answered{end: 3}), add(1, 1, 9, 2, "b", answered{end: 3})}, porcupine.Illegal},
+		"a conflict without a writer":     {ops{add(0, 1, 9, 2, "a", answered{kind: conflict})}, porcupine.Illegal},
+		"an entry is lost":                {ops{add(0, 1, 2, 2, "a", answered{end: 3}), lookAt(3, 4, 2)}, porcupine.Illegal},
+		"a duplicate entry":               {ops{add(0, 1, 2, 2, "a", answered{end: 3}), lookAt(3, 4, 4)}, porcupine.Illegal},
+		"a read is late":                  {ops{add(0, 1, 2, 2, "a", answered{end: 3}), add(0, 3, 4, 3, "b", answered{end: 4}), readA(5, 6)}, porcupine.Ok},
+		"a read tells what never was":     {ops{add(0, 1, 2, 2, "b", answered{end: 3}), readA(3, 4)}, porcupine.Illegal},
+		"a read returns a later append":   {ops{readA(1, 2), add(0, 3, 4, 2, "a", answered{end: 3})}, porcupine.Illegal},
+		"an unknown append took effect":   {ops{add(0, 1, math.MaxInt64, 2, "a", answered{kind: unknown}), readA(3, 4)}, porcupine.Ok},
+		"an unknown append had no effect": {ops{add(0, 1, math.MaxInt64, 2, "b", answered{kind: unknown}), add(1, 3, 4, 2, "a", answered{end: 3}), readA(5, 6)}, porcupine.Ok},
 	} {
 		if got := porcupine.CheckOperationsTimeout(sessionModel, c.history, basetest.Limit); got != c.want {
 			t.Errorf("%s: %s, want %s", name, got, c.want)

@@ -43,7 +43,7 @@ func messagesOf(t testing.TB, o jetstream.Options, id firn.ID) (n int, sealed bo
 	return 0, false
 }
 
-// clock is one that tests move.
+// clock is a clock that tests set.
 type clock struct{ now atomic.Int64 }
 
 func newClock() *clock {
@@ -81,9 +81,9 @@ func TestRestingSessionsAreSealed(t *testing.T) {
 	want("s2", 2, false)
 	same(t, st, "s1", all)
 
-	// It goes on where it was, and is sealed again when it rests again.
+	// The session continues at its end, and is sealed again after another idle time.
 	if end, err := st.Append(t.Context(), "s1", store.Pos(len(all)), message("b")); err != nil || end != store.Pos(len(all)+1) {
-		t.Errorf("append to what was sealed: %d, %v", end, err)
+		t.Errorf("append to a sealed session: %d, %v", end, err)
 	}
 	want("s1", 2, false)
 	c.advance(59 * time.Minute)
@@ -94,7 +94,7 @@ func TestRestingSessionsAreSealed(t *testing.T) {
 	st.Keep(t.Context())
 	want("s1", 1, true)
 
-	// Sessions in the bin are not sealed.
+	// Sessions in the trash are not sealed.
 	mustAppend(t, st, "s2", message("c"))
 	if err := st.Remove(t.Context(), "s2", ""); err != nil {
 		t.Fatal(err)
@@ -117,7 +117,7 @@ func TestNeverSealed(t *testing.T) {
 	}
 }
 
-// TestManyMessagesAreSealed waits for the background to do it.
+// TestManyMessagesAreSealed waits for the background work to seal them.
 func TestManyMessagesAreSealed(t *testing.T) {
 	t.Parallel()
 	o := options(t)
@@ -127,7 +127,7 @@ func TestManyMessagesAreSealed(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer nc.Close()
-	sub, err := nc.SubscribeSync(o.Space + ".s.>") // hears all that is published
+	sub, err := nc.SubscribeSync(o.Space + ".s.>") // receives everything that is published
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -162,7 +162,7 @@ func TestManyMessagesAreSealed(t *testing.T) {
 	}
 }
 
-// TestSealingBesideAppends seals all the time while two stores append.
+// TestSealingBesideAppends seals continuously while two stores append.
 func TestSealingBesideAppends(t *testing.T) {
 	t.Parallel()
 	o, c := options(t), newClock()
@@ -179,7 +179,7 @@ func TestSealingBesideAppends(t *testing.T) {
 				case <-stop:
 					return
 				default:
-					c.advance(time.Hour) // so that attempts in vain are forgotten
+					c.advance(time.Hour) // so that failed attempts are forgotten
 					k.Keep(t.Context())
 				}
 			}
@@ -226,7 +226,7 @@ func TestCloseEndsTheBackground(t *testing.T) {
 	c.advance(time.Hour)
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	st.Keep(ctx) // as when the store is closed meanwhile
+	st.Keep(ctx) // as if the store is closed meanwhile
 	if err := st.Close(); err != nil {
 		t.Fatal(err)
 	}
@@ -238,8 +238,8 @@ func TestCloseEndsTheBackground(t *testing.T) {
 	}
 }
 
-// TestIndexIsWrittenInTheBackground: rows that a census has found missing are
-// there for the next store.
+// TestIndexIsWrittenInTheBackground checks that rows that a census found missing exist for the
+// next store.
 func TestIndexIsWrittenInTheBackground(t *testing.T) {
 	o := options(t)
 	st := another(t, o)

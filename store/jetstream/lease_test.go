@@ -8,7 +8,7 @@ import (
 	"firn.dev/store/jetstream"
 )
 
-// leases opens the leases of a store for several.
+// leases opens the leases of a store for several owners.
 func leases(t *testing.T, o jetstream.Options, ttl time.Duration, owners ...string) []*jetstream.Leases {
 	t.Helper()
 	var all []*jetstream.Leases
@@ -33,16 +33,16 @@ func acquire(t *testing.T, l *jetstream.Leases, name string) (*jetstream.Lease, 
 	return x, holder
 }
 
-// TestLease takes a lease, gives it back in both ways, and takes it again.
+// TestLease acquires a lease, releases it in both ways, and acquires it again.
 func TestLease(t *testing.T) {
 	all := leases(t, options(t), 10*time.Second, "a", "b")
 	a, b := all[0], all[1]
 	first, _ := acquire(t, a, "s.one")
 	if first == nil || first.Before != jetstream.EndUnknown {
-		t.Fatalf("nobody had it, and it cannot be had: %+v", first)
+		t.Fatalf("a free lease cannot be acquired: %+v", first)
 	}
 	if x, holder := acquire(t, b, "s.one"); x != nil || holder != "a" {
-		t.Fatalf("two have it: %v, %q", x, holder)
+		t.Fatalf("two owners have it: %v, %q", x, holder)
 	}
 	if err := first.Confirm(t.Context()); err != nil {
 		t.Fatal(err)
@@ -52,14 +52,14 @@ func TestLease(t *testing.T) {
 	}
 	second, _ := acquire(t, b, "s.one")
 	if second == nil || second.Before != jetstream.EndReleased {
-		t.Fatalf("after it was given back: %+v", second)
+		t.Fatalf("after it was released: %+v", second)
 	}
 	if err := second.Release(t.Context(), true); err != nil {
 		t.Fatal(err)
 	}
 	third, _ := acquire(t, a, "s.one")
 	if third == nil || third.Before != jetstream.EndLeft {
-		t.Fatalf("after it was left: %+v", third)
+		t.Fatalf("after it was abandoned: %+v", third)
 	}
 	if holder, err := b.Holder(t.Context(), "s.one"); err != nil || holder != "a" {
 		t.Fatalf("the holder is %q, %v", holder, err)
@@ -89,7 +89,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 	defer func() { cancel(); <-done }()
 	x, _ := acquire(t, l, "s.one")
 	begun := time.Now()
-	for renewed := 0; renewed < 8; renewed++ { // more than two lengths
+	for renewed := 0; renewed < 8; renewed++ { // more than twice the TTL
 		if c := <-changes; c.Owner != "a" {
 			t.Fatalf("after %v: %+v", time.Since(begun), c)
 		}
@@ -107,7 +107,7 @@ func TestLeaseIsRenewed(t *testing.T) {
 		}
 	}
 	if y, _ := acquire(t, watcher, "s.one"); y == nil || y.Before != jetstream.EndExpired {
-		t.Errorf("after it ended by itself: %+v", y)
+		t.Errorf("after it expired: %+v", y)
 	}
 }
 
@@ -115,18 +115,18 @@ func TestLeaseIsRenewed(t *testing.T) {
 func TestLeaseIsLost(t *testing.T) {
 	t.Parallel()
 	o := options(t)
-	all := leases(t, o, 10*time.Second, "a", "a") // the same name: it is its own to take
+	all := leases(t, o, 10*time.Second, "a", "a") // the same name may acquire its own lease
 	x, _ := acquire(t, all[0], "s.one")
 	y, _ := acquire(t, all[1], "s.one")
 	<-x.Lost()
 	if x.Confirm(t.Context()) == nil {
-		t.Error("a lease that is lost was confirmed")
+		t.Error("a lost lease was confirmed")
 	}
 	if err := x.Release(t.Context(), false); err != nil {
 		t.Error(err)
 	}
 	if err := y.Confirm(t.Context()); err != nil {
-		t.Errorf("giving back a lost lease ended another's: %v", err)
+		t.Errorf("releasing a lost lease ended another owner's: %v", err)
 	}
 }
 
@@ -175,6 +175,6 @@ func TestBus(t *testing.T) {
 		t.Fatal(err)
 	}
 	if n := <-answers; !n.NoListeners {
-		t.Errorf("nobody is there, and the answer is %+v", n)
+		t.Errorf("without a listener the answer is %+v", n)
 	}
 }

@@ -14,10 +14,10 @@ import (
 	"firn.dev/store/storetest"
 )
 
-// shared is the server that tests share; each has a space of its own on it.
+// shared is the server that tests share; each uses a separate space on it.
 var shared *jetstream.Server
 
-// spaces counts the spaces that were given to tests.
+// spaces counts the spaces used by tests.
 var spaces atomic.Int64
 
 func TestMain(m *testing.M) {
@@ -28,7 +28,7 @@ func TestMain(m *testing.M) {
 		}
 		return
 	}
-	// They wait for disks and elections more than they compute.
+	// The tests wait for disks and elections more than they compute.
 	flag.Parse()
 	if err := flag.Set("test.parallel", "8"); err != nil {
 		fmt.Fprintln(os.Stderr, err)
@@ -48,8 +48,7 @@ func TestMain(m *testing.M) {
 	os.Exit(code)
 }
 
-// options are those of an empty store in which nothing is sealed in the
-// background.
+// options returns the options of an empty store in which nothing is sealed in the background.
 func options(t testing.TB) jetstream.Options {
 	return jetstream.Options{Server: shared, Space: fmt.Sprint("t", spaces.Add(1)), Shards: 2, SealAfter: -1, Report: func(m string) { t.Log(m) }}
 }
@@ -76,8 +75,8 @@ func open(t *testing.T) storetest.Opened {
 	}}
 }
 
-// TestContract is not for others to run beside: it counts what this process has
-// open. So are the ones like it.
+// TestContract does not run in parallel with other tests, because it counts what this process
+// has open. The same is true of similar tests.
 func TestContract(t *testing.T) { storetest.Run(t, open) }
 
 func TestRandom(t *testing.T) {

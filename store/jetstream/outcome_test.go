@@ -16,7 +16,7 @@ import (
 type script struct {
 	t       *testing.T
 	answers []answer
-	// looks are the messages that the leader has behind the expected one.
+	// looks are the messages that the leader has after the expected one.
 	looks []sight
 	sent  []string
 }
@@ -51,7 +51,7 @@ func (s *script) stalled(string, uint64) {}
 
 func (s *script) next(_ context.Context, _, subject string, seq uint64) (*message, error) {
 	if seq != 8 || subject != "s" {
-		s.t.Errorf("looked for %s from %d on", subject, seq)
+		s.t.Errorf("searched for %s from %d", subject, seq)
 	}
 	l := s.looks[0]
 	s.looks = s.looks[1:]
@@ -82,23 +82,23 @@ func TestOutcome(t *testing.T) {
 		err     error
 		sent    int
 	}{
-		"it is stored":                                   {answers: []answer{yes(9, false)}, want: 9, sent: 1},
-		"it was stored by an attempt before":             {answers: []answer{timeout, yes(8, true)}, want: 8, sent: 2},
-		"the publish before is not done with":            {answers: []answer{no(10164, "wrong last sequence"), no(10158, "duplicate message id is in process"), yes(9, false)}, want: 9, sent: 3},
-		"a stale leader refuses":                         {answers: []answer{stale, stale, yes(9, false)}, want: 9, sent: 3},
-		"a stale leader tells our own last":              {answers: []answer{no(10071, "wrong last sequence: 7"), yes(9, false)}, want: 9, sent: 2},
-		"a stale leader knows nothing":                   {answers: []answer{no(10071, "wrong last sequence: 0"), yes(9, false)}, want: 9, sent: 2},
-		"somebody else came first":                       {answers: []answer{taken}, looks: []sight{{"other", 9, nil}}, err: errFenced, sent: 1},
-		"the one that came first is ours":                {answers: []answer{timeout, taken}, looks: []sight{{"mine", 9, nil}}, want: 9, sent: 2},
-		"who is asked whose it is does not know":         {answers: []answer{taken, taken}, looks: []sight{{}, {"other", 9, nil}}, err: errFenced, sent: 2},
-		"who is asked whose it is does not answer":       {answers: []answer{taken, yes(9, true)}, looks: []sight{{err: nats.ErrTimeout}}, want: 9, sent: 2},
-		"nobody answers for a while":                     {answers: []answer{away, away, timeout, unavailable, away, yes(12, false)}, want: 12, sent: 6},
-		"nobody answers":                                 {err: firn.ErrNotSaved},
-		"it is too large":                                {answers: []answer{no(10054, "message size exceeds maximum allowed")}, err: firn.ErrNotSaved, sent: 1},
-		"it is too large to be sent":                     {answers: []answer{{err: nats.ErrMaxPayload}}, err: firn.ErrNotSaved, sent: 1},
-		"a refusal that tells a number that is not one":  {answers: []answer{no(10071, "wrong last sequence: many"), yes(9, false)}, want: 9, sent: 2},
-		"the store is closed while nobody answers":       {answers: []answer{{err: nats.ErrConnectionClosed}}, err: nats.ErrConnectionClosed, sent: 1},
-		"a refusal of another kind while it was unknown": {answers: []answer{timeout, no(10077, "maximum messages exceeded")}, err: firn.ErrNotSaved, sent: 2},
+		"it is stored":                                     {answers: []answer{yes(9, false)}, want: 9, sent: 1},
+		"it was stored by an attempt before":               {answers: []answer{timeout, yes(8, true)}, want: 8, sent: 2},
+		"the publish before is not done with":              {answers: []answer{no(10164, "wrong last sequence"), no(10158, "duplicate message id is in process"), yes(9, false)}, want: 9, sent: 3},
+		"a stale leader refuses":                           {answers: []answer{stale, stale, yes(9, false)}, want: 9, sent: 3},
+		"a stale leader tells our own last":                {answers: []answer{no(10071, "wrong last sequence: 7"), yes(9, false)}, want: 9, sent: 2},
+		"a stale leader knows nothing":                     {answers: []answer{no(10071, "wrong last sequence: 0"), yes(9, false)}, want: 9, sent: 2},
+		"another writer was first":                         {answers: []answer{taken}, looks: []sight{{"other", 9, nil}}, err: errFenced, sent: 1},
+		"the first message is its own":                     {answers: []answer{timeout, taken}, looks: []sight{{"mine", 9, nil}}, want: 9, sent: 2},
+		"the server asked for the writer does not know":    {answers: []answer{taken, taken}, looks: []sight{{}, {"other", 9, nil}}, err: errFenced, sent: 2},
+		"the server asked for the writer does not respond": {answers: []answer{taken, yes(9, true)}, looks: []sight{{err: nats.ErrTimeout}}, want: 9, sent: 2},
+		"no response for a while":                          {answers: []answer{away, away, timeout, unavailable, away, yes(12, false)}, want: 12, sent: 6},
+		"no response":                                      {err: firn.ErrNotSaved},
+		"it is too large":                                  {answers: []answer{no(10054, "message size exceeds maximum allowed")}, err: firn.ErrNotSaved, sent: 1},
+		"it is too large to be sent":                       {answers: []answer{{err: nats.ErrMaxPayload}}, err: firn.ErrNotSaved, sent: 1},
+		"a rejection with an invalid number":               {answers: []answer{no(10071, "wrong last sequence: many"), yes(9, false)}, want: 9, sent: 2},
+		"the store is closed while waiting":                {answers: []answer{{err: nats.ErrConnectionClosed}}, err: nats.ErrConnectionClosed, sent: 1},
+		"another rejection while the outcome is unknown":   {answers: []answer{timeout, no(10077, "maximum messages exceeded")}, err: firn.ErrNotSaved, sent: 2},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {
@@ -120,7 +120,7 @@ func TestOutcome(t *testing.T) {
 					}
 				}
 				if len(s.looks) > 0 {
-					t.Errorf("%d looks were not taken", len(s.looks))
+					t.Errorf("%d looks were not made", len(s.looks))
 				}
 			})
 		})
@@ -150,7 +150,7 @@ func TestTokens(t *testing.T) {
 		}
 	}
 	if token("a.b") == token("a-b") {
-		t.Error("two ids have one token")
+		t.Error("two IDs have the same token")
 	}
 }
 
@@ -192,12 +192,12 @@ func TestOutages(t *testing.T) {
 	now = now.Add(outageMemory)
 	want("a", 15*time.Second)
 	if got := o.waitTime("a", time.Millisecond, now); got != time.Millisecond {
-		t.Errorf("who never waits for long waits %v", got)
+		t.Errorf("a store that never waits long waits %v", got)
 	}
 }
 
-// TestInsistsOnItsStreams: a server that has not heard of a stream is asked again, since
-// no stream is removed while the store is open; other refusals are final.
+// TestInsistsOnItsStreams checks that a server that does not know a stream yet is asked again,
+// since no stream is removed while the store is open; other rejections are final.
 func TestInsistsOnItsStreams(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
@@ -216,7 +216,7 @@ func TestInsistsOnItsStreams(t *testing.T) {
 		}
 		invalid := &apiError{Code: 400, ErrCode: 10003, Description: "bad request"}
 		if _, err := askUntilAnswered(t.Context(), ask(invalid)); !errors.Is(err, invalid) || asked != 1 {
-			t.Errorf("asked %d times, error %v; want the refusal at once", asked, err)
+			t.Errorf("called %d times, error %v; want an immediate rejection", asked, err)
 		}
 		ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 		defer cancel()

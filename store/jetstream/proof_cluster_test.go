@@ -18,8 +18,8 @@ import (
 	"firn.dev/store/storetest"
 )
 
-// TestCluster runs what needs three servers, one after the other on the same
-// ones: they take a while to start.
+// TestCluster runs the tests that need three servers, in sequence on the same servers, because
+// they take a while to start.
 func TestCluster(t *testing.T) {
 	c := newCluster(t, t.TempDir())
 	t.Cleanup(c.stop)
@@ -28,7 +28,7 @@ func TestCluster(t *testing.T) {
 	t.Run("Returned", func(t *testing.T) { clusterReturned(t, c) })
 }
 
-// TestLostServers runs what takes servers away.
+// TestLostServers runs the tests that stop servers.
 func TestLostServers(t *testing.T) {
 	t.Parallel()
 	c := newCluster(t, t.TempDir())
@@ -51,7 +51,7 @@ func (c *cluster) opened(t *testing.T) storetest.Opened {
 	}}
 }
 
-// clusterGuards opens stores that the cluster is not safe enough for.
+// clusterGuards opens stores that require more safety than the cluster offers.
 func clusterGuards(t *testing.T, c *cluster) {
 	o := c.options(t)
 	few, silent, lazy := o, o, o
@@ -112,8 +112,8 @@ func clusterReturned(t *testing.T, c *cluster) {
 	c.clear(t, o.Space)
 }
 
-// clusterNoQuorum takes two of three servers away: writes fail soon and say that
-// they can be tried again, reads go on, and all is well when one comes back.
+// clusterNoQuorum stops two of three servers: writes fail soon with a retryable error, reads
+// continue, and everything works when one is back.
 func clusterNoQuorum(t *testing.T, c *cluster) {
 	o := c.options(t)
 	st := c.open(t, o)

@@ -22,8 +22,8 @@ import (
 	js "github.com/nats-io/nats.go/jetstream"
 )
 
-// kills is how often the leader is killed and stopped: once, or one time for every 50 that
-// FIRN_KILLS says, because each takes elections.
+// kills returns how often the leader is killed and suspended: once, or once for every 50 of
+// FIRN_KILLS, because each requires elections.
 func kills() int {
 	n, err := strconv.Atoi(os.Getenv("FIRN_KILLS"))
 	if err != nil {
@@ -63,7 +63,7 @@ func TestKillLeader(t *testing.T) {
 	r.end()
 }
 
-// deposed waits until others say that one of them leads a stream.
+// deposed waits until the other servers report one of themselves as the leader of a stream.
 func (c *cluster) deposed(t testing.TB, stream string, n *node) {
 	t.Helper()
 	var others []string
@@ -85,7 +85,7 @@ func (c *cluster) deposed(t testing.TB, stream string, n *node) {
 	}
 }
 
-// riot is many who use a store at once.
+// riot is a set of concurrent users of a store.
 type riot struct {
 	t    *testing.T
 	c    *cluster
@@ -101,8 +101,8 @@ type riot struct {
 	seen    chan []string
 }
 
-// start starts writers that have a session each, clients that share sessions, and
-// one who follows the first writer.
+// start starts writers that have a session each, clients that share sessions, and a follower
+// of the first writer.
 func (r *riot) start(writers, clients int) {
 	r.logs = make([][]string, writers)
 	for w := range writers {
@@ -117,7 +117,7 @@ func (r *riot) start(writers, clients int) {
 		mustAppend(r.t, r.c.open(r.t, r.o), id, e)
 	}
 	hasty := r.o
-	hasty.Wait = 4 * time.Second // so that some are left in doubt
+	hasty.Wait = 4 * time.Second // so that some outcomes are unknown
 	for n := range clients {
 		acked := make(chan int, 1)
 		r.acked = append(r.acked, acked)
@@ -149,7 +149,7 @@ func sendCount(ctx context.Context, acked chan int, n int, stop <-chan struct{})
 	return false
 }
 
-// reach waits until each of them has got that many more through.
+// reach waits until each of them has completed that many more appends.
 func (r *riot) reach(more int) {
 	r.t.Helper()
 	for w := range r.acked {
@@ -161,7 +161,7 @@ func (r *riot) reach(more int) {
 					from = have
 				}
 			case <-r.ctx.Done():
-				r.t.Fatalf("number %d does not get on", w)
+				r.t.Fatalf("number %d makes no progress", w)
 			}
 			if r.t.Failed() {
 				r.t.FailNow()
@@ -179,7 +179,7 @@ func (r *riot) end() {
 	mustAppend(t, st, "w0", message(theEnd))
 	r.logs[0] = append(r.logs[0], theEnd)
 	if got := <-r.seen; !slices.Equal(got, r.logs[0]) {
-		t.Errorf("who followed saw %d entries, %d are there, and they are not the same", len(got), len(r.logs[0]))
+		t.Errorf("the follower saw %d entries, %d exist, and they differ", len(got), len(r.logs[0]))
 	}
 	for w, want := range r.logs {
 		var got []string
@@ -194,11 +194,11 @@ func (r *riot) end() {
 			got = append(got, e.Body.(*firn.Message).Text())
 		}
 		if !slices.Equal(got, want) {
-			t.Errorf("writer %d was acknowledged %d entries, %d are there, and they are not the same", w, len(want), len(got))
+			t.Errorf("writer %d was acknowledged %d entries, %d exist, and they differ", w, len(want), len(got))
 		}
 	}
 	last := newClient(99, st, r.history, r.seed)
-	for _, id := range []firn.ID{"h0", "h1"} { // a last look, at all there is
+	for _, id := range []firn.ID{"h0", "h1"} { // a final read of everything
 		last.looks(t.Context(), t, id)
 		last.reads(t.Context(), t, id)
 		if end, err := st.Append(t.Context(), id, store.Any); err != nil || int(end) != last.read[id] {
@@ -233,8 +233,8 @@ func follow(ctx context.Context, t *testing.T, st store.Store, id firn.ID) []str
 	return all
 }
 
-// keepAppending appends to a session of its own until it is stopped, and returns the
-// acknowledged texts. No append may fail: the cluster recovers in time.
+// keepAppending appends to its own session until it is stopped, and returns the acknowledged
+// texts. No append may fail: the cluster recovers in time.
 func keepAppending(ctx context.Context, t *testing.T, st *jetstream.Store, w int, acked chan int, stop <-chan struct{}) []string {
 	var log []string
 	at := store.Start

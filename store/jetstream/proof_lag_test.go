@@ -48,7 +48,7 @@ func lagOnce(t *testing.T, c *cluster, read func(context.Context, *jetstream.Sto
 	}
 	slow.Pause(t)
 	var end store.Pos
-	for i := range 600 { // more than the first messages that are fetched in either direction
+	for i := range 600 { // more than the messages that are fetched first in either direction
 		end = mustAppend(t, st, "s1", message(fmt.Sprint("entry number ", i)))
 	}
 	o.Wait = 4 * time.Second

@@ -13,9 +13,9 @@ import (
 	"firn.dev/store/jetstream"
 )
 
-// TestPurgeOverwrites looks for erased words in the files of a server, also those
-// of an object that was too large for a message. The list of sessions is in a
-// bucket, where nothing can be overwritten.
+// TestPurgeOverwrites searches the files of a server for erased words, including those of an
+// object that was too large for a message. The list of sessions is in a bucket, where nothing
+// can be overwritten.
 func TestPurgeOverwrites(t *testing.T) {
 	dir, o := t.TempDir(), options(t)
 	const secret = "hunter2-hunter2"
@@ -30,7 +30,7 @@ func TestPurgeOverwrites(t *testing.T) {
 	})
 	for _, kind := range kinds {
 		if len(withBytes(t, dir, kind, secret)) == 0 {
-			t.Fatalf("what begins with %s never had it", kind)
+			t.Fatalf("streams named %s… never contained it", kind)
 		}
 	}
 	served(t, dir, o, func(st *jetstream.Store) {
@@ -50,7 +50,7 @@ func TestPurgeOverwrites(t *testing.T) {
 	}
 }
 
-// served opens a store on a server of its own. When it returns, all is in files.
+// served opens a store on its own server. When it returns, everything is in files.
 func served(t *testing.T, dir string, o jetstream.Options, do func(*jetstream.Store)) {
 	t.Helper()
 	var err error
@@ -66,8 +66,7 @@ func served(t *testing.T, dir string, o jetstream.Options, do func(*jetstream.St
 	do(st)
 }
 
-// withBytes are the files of streams whose names begin with something that have
-// some bytes.
+// withBytes returns the files that contain the bytes, of streams whose names have a prefix.
 func withBytes(t *testing.T, dir, streams, secret string) []string {
 	t.Helper()
 	var found []string

@@ -47,7 +47,7 @@ func records(t testing.TB, seq iter.Seq2[store.Record, error]) []record {
 	return all
 }
 
-// same checks that a session reads forwards and backwards as it did.
+// same checks that a session reads the same as before, forwards and backwards.
 func same(t testing.TB, st store.Store, id firn.ID, want []record) {
 	t.Helper()
 	forth := records(t, st.Read(t.Context(), id, store.Start))
@@ -85,7 +85,7 @@ func another(t testing.TB, o jetstream.Options) *jetstream.Store {
 	return st
 }
 
-// TestLinesAreThoseOfFiles appends the same to files and to a cluster.
+// TestLinesAreThoseOfFiles appends the same entries to files and to a cluster.
 func TestLinesAreThoseOfFiles(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) }
@@ -126,7 +126,7 @@ func TestLinesAreThoseOfFiles(t *testing.T) {
 			t.Fatal(err)
 		}
 		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%s: the cluster has %d bytes, the file %d, and they are not the same", when, got.Len(), len(want))
+			t.Errorf("%s: the cluster has %d bytes, the file %d, and they differ", when, got.Len(), len(want))
 		}
 	}
 	check("as it was written")
@@ -172,7 +172,7 @@ func TestSealKeepsAll(t *testing.T) {
 	}
 }
 
-// idAt takes the id out of the line of a record.
+// idAt returns the ID in the line of a record.
 func idAt(t testing.TB, all []record, i int) string {
 	t.Helper()
 	_, rest, ok := strings.Cut(all[i].line, `"id":"`)
@@ -297,12 +297,12 @@ func TestSealWhileOthersAppend(t *testing.T) {
 	}
 	for i := range followed {
 		if !slices.Equal(followed[i], want) {
-			t.Errorf("follower %d saw %d records, not those that there are", i, len(followed[i]))
+			t.Errorf("follower %d saw %d records, which differ from the stored ones", i, len(followed[i]))
 		}
 	}
 }
 
-// TestStaleWriterIsFenced lets two stores believe that they are alone.
+// TestStaleWriterIsFenced has two stores that each assume to be the only writer.
 func TestStaleWriterIsFenced(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
@@ -321,7 +321,7 @@ func TestStaleWriterIsFenced(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := st.Append(t.Context(), "s1", store.Any, message("late")); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("appending to what another store has removed: %v", err)
+		t.Errorf("append to a session that another store has removed: %v", err)
 	}
 	if err := st.Restore(t.Context(), "s1"); err != nil {
 		t.Fatal(err)
@@ -372,7 +372,7 @@ func TestListFindsWhatOthersDid(t *testing.T) {
 	}
 }
 
-// list returns all that a store lists.
+// list returns everything that a store lists.
 func list(t testing.TB, st store.Store) []store.Info {
 	t.Helper()
 	var all []store.Info
@@ -498,8 +498,8 @@ func TestRandomSealed(t *testing.T) {
 	storetest.RunRandom(t, openSealing)
 }
 
-// TestLongSession lists and reads a session of which not all is read for a list,
-// among the messages of another.
+// TestLongSession lists and reads a session that is not read completely for a list, with the
+// messages of another one in between.
 func TestLongSession(t *testing.T) {
 	t.Parallel()
 	o := options(t)

@@ -31,12 +31,12 @@ func newListening(t testing.TB, o *server.Options) *server.Server {
 		s.WaitForShutdown()
 	})
 	if !s.ReadyForConnections(basetest.Limit) {
-		t.Fatal("the server does not get ready")
+		t.Fatal("the server does not become ready")
 	}
 	return s
 }
 
-// road is a way to a server on which things get lost.
+// road is a connection to a server that can lose data.
 type road struct {
 	listener net.Listener
 	target   string
@@ -85,7 +85,7 @@ func (r *road) serve(wg *sync.WaitGroup) {
 	}
 }
 
-// pipe passes bytes on, or loses them.
+// pipe passes bytes on, or drops them.
 func (r *road) pipe(to, from net.Conn, lost *bool) {
 	defer to.Close()
 	defer from.Close()
@@ -106,7 +106,8 @@ func (r *road) pipe(to, from net.Conn, lost *bool) {
 	}
 }
 
-// set says what gets lost. If nothing does any more everybody must connect anew.
+// set selects which direction is dropped. When neither is any more, all clients must
+// reconnect.
 func (r *road) set(deaf, dumb bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
@@ -119,8 +120,8 @@ func (r *road) set(deaf, dumb bool) {
 	}
 }
 
-// TestDoubt appends over a road that loses the answer, or the question, and then
-// asks for the same again.
+// TestDoubt appends over a connection that loses the response or the request, and then repeats
+// the append.
 func TestDoubt(t *testing.T) {
 	t.Parallel()
 	s := newListening(t, &server.Options{})
@@ -133,7 +134,7 @@ func TestDoubt(t *testing.T) {
 	for name, c := range map[string]struct {
 		dumb bool
 		text string
-		// between happens before it is asked for again.
+		// between runs before the append is repeated.
 		between func(other *jetstream.Store) error
 		expect  store.Pos
 		again   firn.Entry
@@ -150,7 +151,7 @@ func TestDoubt(t *testing.T) {
 			_, err := o.Append(t.Context(), "s1", store.Any, message("c"))
 			return err
 		}, want: "a b c"},
-		"not stored, somebody else was faster": {dumb: true, between: func(o *jetstream.Store) error {
+		"not stored, another writer was first": {dumb: true, between: func(o *jetstream.Store) error {
 			_, err := o.Append(t.Context(), "s1", store.Any, message("c"))
 			return err
 		}, want: "a c", err: firn.ErrConflict},
@@ -182,7 +183,7 @@ func TestDoubt(t *testing.T) {
 			r.set(!c.dumb, c.dumb)
 			_, err = st.Append(t.Context(), "s1", at, first)
 			if !errors.Is(err, firn.ErrUnavailable) || !errors.Is(err, firn.ErrNotSaved) {
-				t.Fatalf("over a broken line an append gives %v", err)
+				t.Fatalf("over a broken connection an append gives %v", err)
 			}
 			r.set(false, false)
 			if c.between != nil {
@@ -214,7 +215,7 @@ func TestDoubt(t *testing.T) {
 	}
 }
 
-// eventually opens a store that has little patience.
+// eventually opens a store with a short timeout.
 func eventually(t *testing.T, o jetstream.Options) *jetstream.Store {
 	t.Helper()
 	for {
@@ -229,7 +230,7 @@ func eventually(t *testing.T, o jetstream.Options) *jetstream.Store {
 	}
 }
 
-// insistent appends as often as the cluster does not answer.
+// insistent repeats an append while the cluster does not respond.
 func insistent(t *testing.T, st *jetstream.Store, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	for {
 		end, err := st.Append(t.Context(), id, expect, entries...)

@@ -40,11 +40,11 @@ func TestValues(t *testing.T) {
 		t.Errorf("it is %q at %d, %v", value, revision, err)
 	}
 	if value, revision, err := b.Newer(t.Context(), "x", first); value != nil || revision != first || err != nil {
-		t.Errorf("what is known is told as %q at %d, %v", value, revision, err)
+		t.Errorf("a known value is returned as %q at %d, %v", value, revision, err)
 	}
 	<-messages
 	if _, err := b.Put(t.Context(), "x", []byte("late"), 0); !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("over another's: %v", err)
+		t.Errorf("over another store's value: %v", err)
 	}
 	if _, err := b.Put(t.Context(), "x", make([]byte, 2<<20), first); !errors.Is(err, firn.ErrTooLarge) {
 		t.Errorf("two megabytes: %v", err)

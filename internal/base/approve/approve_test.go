@@ -16,7 +16,7 @@ func shell(command string) approve.Call {
 	return call("shell", string(raw))
 }
 
-// TestModes holds every effect against every mode.
+// TestModes checks every effect in every mode.
 func TestModes(t *testing.T) {
 	const a, q, r = approve.Allow, approve.NeedsYes, approve.Refuse
 	for tool, want := range map[string][4]approve.Verdict{ // in the order of approve.Modes
@@ -129,8 +129,8 @@ func TestParseRuleRefuses(t *testing.T) {
 	}
 }
 
-// TestSuggest checks that the offered rule allows the call it was offered for, and says
-// what it means.
+// TestSuggest checks that the offered rule allows the call it was offered for, and describes
+// what it allows.
 func TestSuggest(t *testing.T) {
 	for _, c := range []struct {
 		call approve.Call

@@ -35,7 +35,7 @@ func TestEventually(t *testing.T) {
 		begun, asked := time.Now(), 0
 		Eventually(t, "it was asked three times", func() bool { asked++; return asked == 3 })
 		if asked != 3 {
-			t.Errorf("it was asked %d times", asked)
+			t.Errorf("the model was called %d times", asked)
 		}
 		f := &fake{TB: t}
 		if !f.fails(func() { Eventually(f, "the end", func() bool { return false }) }) || time.Since(begun) < Limit {

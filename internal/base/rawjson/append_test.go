@@ -73,7 +73,7 @@ func TestClean(t *testing.T) {
 func checkClean(t *testing.T, raw, clean []byte, changed bool) {
 	t.Helper()
 	if changed == bytes.Equal(raw, clean) {
-		t.Fatalf("Clean(%q) = %q says changed %t", raw, clean, changed)
+		t.Fatalf("Clean(%q) = %q reports changed %t", raw, clean, changed)
 	}
 	if !utf8.Valid(clean) || !json.Valid(clean) {
 		t.Fatalf("Clean(%q) = %q is not fit", raw, clean)

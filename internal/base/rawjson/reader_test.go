@@ -109,7 +109,7 @@ func TestReaderBookmark(t *testing.T) {
 		t.Errorf("back at the bookmark Raw = %s", raw)
 	}
 	if !r.Member() || string(r.Key()) != "d" {
-		t.Errorf("after it comes %q, %v", r.Key(), r.Err())
+		t.Errorf("the next token is %q, %v", r.Key(), r.Err())
 	}
 }
 
@@ -151,7 +151,7 @@ func TestValid(t *testing.T) {
 			t.Errorf("Valid(%.60q) = %v at %d, short %t; want %d, %t", test.in, err, syntax.Offset, syntax.Short, test.offset, test.short)
 		}
 		if syntax.Reason() == "" || !strings.Contains(err.Error(), syntax.Reason()) {
-			t.Errorf("Valid(%.60q) does not say what is wrong: %v", test.in, err)
+			t.Errorf("Valid(%.60q) does not report the error: %v", test.in, err)
 		}
 	}
 }
@@ -172,7 +172,7 @@ func TestReaderErrorStays(t *testing.T) {
 		t.Fatal("no error")
 	}
 	if _, ok := r.Text(); ok || r.Object() || r.Array() || r.Member() || r.Element() || r.Null() || r.Raw() != nil || r.Kind() != None {
-		t.Error("a method went on after the error")
+		t.Error("a method continued after the error")
 	}
 	if r.End() != first {
 		t.Errorf("the error became %v, was %v", r.Err(), first)
@@ -256,14 +256,14 @@ func FuzzReader(f *testing.F) {
 		if !tooDeep(data) {
 			want := json.Valid(data) && strings.HasPrefix(strings.TrimLeft(string(data), " \t\r\n"), "{")
 			if err := Valid(data); (err == nil) != want {
-				t.Fatalf("Valid = %v, encoding/json says %t", err, want)
+				t.Fatalf("Valid = %v, encoding/json returns %t", err, want)
 			}
 		}
 		walked, skipped := New(data), New(data)
 		compareTexts(t, &walked)
 		skipped.Skip()
 		if a, b := walked.End(), skipped.End(); (a == nil) != (b == nil) || a != nil && a.Error() != b.Error() {
-			t.Fatalf("walking says %v, skipping says %v", a, b)
+			t.Fatalf("walking returns %v, skipping returns %v", a, b)
 		}
 		clean, changed := Clean(data)
 		if skipped.Err() == nil {

@@ -102,7 +102,7 @@ func checkPieces(t *testing.T, line []byte, pieces []Piece) {
 	end := 0
 	for i, p := range pieces {
 		if p.Offset < end || p.Offset+len(p.Bytes) > len(line) || len(p.Bytes) == 0 || !bytes.Equal(p.Bytes, line[p.Offset:p.Offset+len(p.Bytes)]) {
-			t.Fatalf("piece %d of %.200q is not where it says: %+v", i, line, p)
+			t.Fatalf("piece %d of %.200q has a wrong position: %+v", i, line, p)
 		}
 		if !IsBlank(line[end:p.Offset]) {
 			t.Fatalf("bytes before piece %d of %.200q are dropped", i, line)

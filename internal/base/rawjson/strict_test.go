@@ -91,17 +91,17 @@ func FuzzUnmarshal(f *testing.F) {
 			}
 			var members map[string]json.RawMessage
 			if err := json.Unmarshal(data, &members); err != nil {
-				t.Fatalf("taken, and no object: %v", err)
+				t.Fatalf("accepted, but not an object: %v", err)
 			}
 			if rawjson.CheckUnique(data, false) != nil {
-				t.Fatal("taken with a duplicate member")
+				t.Fatal("accepted with a duplicate member")
 			}
 			var scope string
 			if raw, ok := members["scope"]; ok && json.Unmarshal(raw, &scope) != nil {
-				t.Fatal("a scope that is no text was taken")
+				t.Fatal("a scope that is not a string was accepted")
 			}
 			if in.Scope != scope {
-				t.Fatalf("scope %q, and its member says %q", in.Scope, scope)
+				t.Fatalf("scope %q, but its member is %q", in.Scope, scope)
 			}
 			var again request
 			out, err := json.Marshal(in)

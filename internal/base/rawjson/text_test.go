@@ -22,12 +22,12 @@ func TestTextAtEveryPlace(t *testing.T) {
 			r := New([]byte(in))
 			got, ok := r.Text()
 			if err := r.End(); (err == nil && ok) != (wantErr == nil) || wantErr == nil && got != want {
-				t.Fatalf("Text of %s = %q, %v; encoding/json says %q, %v", in, got, err, want, wantErr)
+				t.Fatalf("Text of %s = %q, %v; encoding/json returns %q, %v", in, got, err, want, wantErr)
 			}
 			skipper := New([]byte(in))
 			skipper.Skip()
 			if err := skipper.End(); (err == nil) != (wantErr == nil) || err != nil && err.Error() != r.End().Error() {
-				t.Fatalf("Skip of %s says %v, Text says %v, encoding/json %v", in, err, r.End(), wantErr)
+				t.Fatalf("Skip of %s returns %v, Text %v, encoding/json %v", in, err, r.End(), wantErr)
 			}
 		}
 	}

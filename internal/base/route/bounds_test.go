@@ -36,8 +36,8 @@ func TestBounds(t *testing.T) {
 	}
 }
 
-// TestBoundsAnd: what two bounds admit together is what each of them admits, for
-// every agent and key.
+// TestBoundsAnd checks that the intersection of two bounds admits exactly what both of them
+// admit, for every agent and key.
 func TestBoundsAnd(t *testing.T) {
 	agents := []string{"main", "work"}
 	var keys []string

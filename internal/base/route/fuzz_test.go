@@ -18,7 +18,7 @@ func FuzzParse(f *testing.F) {
 		k, err := route.Parse(s)
 		if err != nil {
 			if !k.IsZero() {
-				t.Fatal("an error comes with a key")
+				t.Fatal("an error is returned together with a key")
 			}
 			return
 		}

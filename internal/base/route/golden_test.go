@@ -83,7 +83,7 @@ func TestGoldenPeerKeys(t *testing.T) {
 	}
 }
 
-func TestGoldenNormalisation(t *testing.T) {
+func TestGoldenNormalization(t *testing.T) {
 	g := goldens(t)
 	check := func(name string, f func(string) string, cases pairs) {
 		if len(cases) == 0 {

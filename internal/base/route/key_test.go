@@ -77,7 +77,7 @@ func TestParseRefuses(t *testing.T) {
 		}
 	}
 	if k := parse(t, "agent:a:"+strings.Repeat("x", 1016)); store.CheckKey(k.String()) != nil {
-		t.Error("a store refuses the longest key")
+		t.Error("a store rejects the longest key")
 	}
 }
 
@@ -192,9 +192,9 @@ func TestKeysInJSON(t *testing.T) {
 	}
 }
 
-// TestEveryRuneCanBeSpelt tries each rune alone, and finds no two that become
+// TestEveryRuneCanBeEncoded tries each rune alone, and finds no two that become
 // the same or that change when the key is read.
-func TestEveryRuneCanBeSpelt(t *testing.T) {
+func TestEveryRuneCanBeEncoded(t *testing.T) {
 	seen := make(map[string]rune, unicode.MaxRune)
 	for r := rune(0); r <= unicode.MaxRune; r++ {
 		if r >= 0xd800 && r < 0xe000 {
@@ -206,7 +206,7 @@ func TestEveryRuneCanBeSpelt(t *testing.T) {
 		}
 		seen[encoded] = r
 		if back := route.DecodeID(encoded); back != string(r) {
-			t.Fatalf("%U comes back as %q", r, back)
+			t.Fatalf("%U is read back as %q", r, back)
 		}
 		k, err := route.Parse("agent:a:direct:" + encoded)
 		if err != nil || k.Parts().Peer != encoded {

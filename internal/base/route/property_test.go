@@ -11,8 +11,8 @@ import (
 	"pgregory.net/rapid"
 )
 
-// ids draws ids that are made to be mistaken for each other: by case, by
-// Unicode form, by spaces, by words that keys use, by what escapes look like.
+// ids are IDs that are easily confused with each other: by case, Unicode form, spaces, words
+// used in keys, or text that looks like an escape.
 func ids() *rapid.Generator[string] {
 	pieces := []string{
 		"a", "A", "b", "1", ":", "::", "%", "%41", "%3a", "%25", " ", "\t", "\x00", "\xff", "-", "_", ",", "=", "/", ".", "..", "é", "e\u0301", "\u212a", "k", "İ", "i\u0307", "ß", "Σ",
@@ -80,8 +80,8 @@ func ownerOf(c route.Config, e route.Envelope) owner {
 	return o
 }
 
-// neighbours are messages that are easily mistaken for e.
-func neighbours(e route.Envelope) []route.Envelope {
+// neighbors are messages that are easily mistaken for e.
+func neighbors(e route.Envelope) []route.Envelope {
 	var all []route.Envelope
 	add := func(how func(*route.Envelope)) {
 		near := e
@@ -108,7 +108,7 @@ func neighbours(e route.Envelope) []route.Envelope {
 }
 
 // TestTwoOwnersNeverShare sends messages from people with similar IDs. Two of them get the
-// same key if and only if the rules say so.
+// same key if and only if the rules allow it.
 func TestTwoOwnersNeverShare(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := route.Config{
@@ -118,7 +118,7 @@ func TestTwoOwnersNeverShare(t *testing.T) {
 		}
 		owners, keys := make(map[route.Key]owner), make(map[owner]route.Key)
 		for _, e := range rapid.SliceOfN(envelopes(), 1, 4).Draw(t, "messages") {
-			for _, e := range neighbours(e) {
+			for _, e := range neighbors(e) {
 				r, err := route.Resolve(c, e)
 				if err != nil && strings.TrimSpace(e.PeerID) != "" {
 					t.Fatalf("%+v: %v", e, err)
@@ -142,7 +142,7 @@ func TestTwoOwnersNeverShare(t *testing.T) {
 	})
 }
 
-// TestKeysRoundTrip takes routed keys apart and spells them in all ways.
+// TestKeysRoundTrip splits routed keys and encodes them in all forms.
 func TestKeysRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := route.Config{Scope: rapid.SampledFrom(scopes).Draw(t, "scope"), Default: rapid.SampledFrom([]string{"", "Crab_2"}).Draw(t, "agent")}
@@ -166,7 +166,7 @@ func TestKeysRoundTrip(t *testing.T) {
 		if e.PeerKind != "direct" && !slices.Contains(route.FoldedChannels(), e.Channel) {
 			p := r.Key.Parts()
 			if route.DecodeID(p.Peer) != e.PeerID || strings.TrimSpace(e.ThreadID) != "" && route.DecodeID(p.Thread) != e.ThreadID {
-				t.Fatalf("%+v comes back as %q, %q", e, route.DecodeID(p.Peer), route.DecodeID(p.Thread))
+				t.Fatalf("%+v is read back as %q, %q", e, route.DecodeID(p.Peer), route.DecodeID(p.Thread))
 			}
 		}
 		if p := r.Parent; !p.IsZero() {
@@ -177,8 +177,8 @@ func TestKeysRoundTrip(t *testing.T) {
 	})
 }
 
-// TestFileNamesNeverMeet draws pairs of keys and finds no two whose names meet
-// on any file system, nor one that is special to one.
+// TestFileNamesNeverMeet draws pairs of keys and checks that their file names never collide on
+// any file system and are never special.
 func TestFileNamesNeverMeet(t *testing.T) {
 	keys := rapid.Custom(func(t *rapid.T) route.Key {
 		rest := ids().Draw(t, "rest") + strings.Repeat(ids().Draw(t, "fill"), rapid.IntRange(0, 60).Draw(t, "times"))
@@ -232,7 +232,7 @@ func TestSpellIsReversible(t *testing.T) {
 	})
 }
 
-// TestAdaptersRoundTrip takes names of other programs here and back.
+// TestAdaptersRoundTrip converts names of other programs to keys and back.
 func TestAdaptersRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		sender := ids().Draw(t, "sender")
@@ -268,7 +268,7 @@ func TestAdaptersRoundTrip(t *testing.T) {
 	})
 }
 
-// TestDecideKeepsTheCap leads queues random lives.
+// TestDecideKeepsTheCap applies random operations to queues.
 func TestDecideKeepsTheCap(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		q := route.Queue{

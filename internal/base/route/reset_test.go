@@ -127,7 +127,7 @@ func TestOncePerDay(t *testing.T) {
 			for range 800 {
 				next := route.NextHour(moment, hour, loc)
 				if gap := next.Sub(moment); gap <= 0 || gap > 26*time.Hour {
-					t.Fatalf("%s at %d: %s comes after %s", zone, hour, next, moment)
+					t.Fatalf("%s at %d: %s is after %s", zone, hour, next, moment)
 				}
 				before := next.Add(-time.Minute)
 				if !reached(next, next, hour) || reached(before, next, hour) {
@@ -142,7 +142,7 @@ func TestOncePerDay(t *testing.T) {
 // reached reports whether a clock at t is at or past the hour of day's date.
 func reached(t, day time.Time, hour int) bool {
 	y, m, d := day.Date()
-	if day.Hour() < hour { // the jump went past midnight
+	if day.Hour() < hour { // the jump passed midnight
 		y, m, d = day.Add(-time.Second).Date()
 	}
 	clock := time.Date(t.Year(), t.Month(), t.Day(), t.Hour(), t.Minute(), 0, 0, time.UTC)

@@ -123,7 +123,7 @@ func (c Config) explicit(e Envelope) (Route, error) {
 	if _, err := c.findAgent(k.Agent()); err != nil {
 		return Route{}, err
 	}
-	return Route{Key: k, Reason: "the message gives its key"}, nil
+	return Route{Key: k, Reason: "the message names the key"}, nil
 }
 
 // normalize normalizes an envelope and rejects missing data.
@@ -191,7 +191,7 @@ func isChannel(s string) bool {
 func (c Config) choose(e Envelope) (Agent, string, error) {
 	if strings.TrimSpace(e.Agent) != "" {
 		a, err := c.agent(e.Agent)
-		return a, "the message gives its agent", err
+		return a, "the message names the agent", err
 	}
 	best, at := tierNone, 0
 	for i, b := range c.Bindings {

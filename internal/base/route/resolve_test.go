@@ -111,7 +111,7 @@ func TestResolveRefuses(t *testing.T) {
 			t.Errorf("%s: %v, %v, want %q", c.name, r.Key, err, c.want)
 		}
 		if !r.Key.IsZero() {
-			t.Errorf("%s: an error comes with a key", c.name)
+			t.Errorf("%s: an error is returned together with a key", c.name)
 		}
 	}
 }
@@ -146,7 +146,7 @@ func TestBindings(t *testing.T) {
 		{"all", "binding 1 matches the rest", message(func(e *route.Envelope) { e.Channel, e.PeerID = "irc", "1" })},
 		{"exact", "binding 8 matches the peer", message(func(e *route.Envelope) { e.Channel, e.PeerID = "signal", "AB" })},
 		{"all", "binding 1 matches the rest", message(func(e *route.Envelope) { e.Channel, e.PeerID = "signal", "ab" })},
-		{"asked", "the message gives its agent", message(func(e *route.Envelope) { e.Agent = "Asked" })},
+		{"asked", "the message names the agent", message(func(e *route.Envelope) { e.Agent = "Asked" })},
 	}
 	for _, c := range cases {
 		r, err := route.Resolve(config, c.e)

@@ -128,7 +128,7 @@ func TestCommandsAreListedOnce(t *testing.T) {
 	}
 	slices.Sort(names)
 	if len(slices.Compact(slices.Clone(names))) != len(names) {
-		t.Errorf("a name is there twice: %v", names)
+		t.Errorf("duplicate name: %v", names)
 	}
 }
 

@@ -18,7 +18,7 @@ func TestIn(t *testing.T) {
 		"the window is 200000 tokens", "We use a password manager", "Secret Santa is on Friday", "the key is under the mat", "session 01a1e2c3-f5dd-7e91-a5f0-e903788d9e63 is old",
 	} {
 		if In(harmless) {
-			t.Errorf("%q is taken for a secret", harmless)
+			t.Errorf("%q is treated as a secret", harmless)
 		}
 	}
 }

@@ -136,7 +136,7 @@ func TestReadFails(t *testing.T) {
 		}
 	}
 	if _, err := read(iotest.ErrReader(io.ErrUnexpectedEOF)); !errors.Is(err, io.ErrUnexpectedEOF) {
-		t.Errorf("a broken connection is taken for an end: %v", err)
+		t.Errorf("a broken connection is treated as an end: %v", err)
 	}
 }
 

@@ -39,7 +39,8 @@ func TestOf(t *testing.T) {
 	}
 }
 
-// A title is bounded and never ends with a stop word if the prompt has any other.
+// FuzzOf checks that a title is bounded and never ends with a stop word if the prompt has any
+// other.
 func FuzzOf(f *testing.F) {
 	for _, seed := range []string{"What is the capital of France?", strings.Repeat("word ", 2000), strings.Repeat("天", 500), "a\xff b", "```", "e.g. x"} {
 		f.Add(seed)

@@ -81,7 +81,7 @@ func TestContentsAreShared(t *testing.T) {
 	}
 }
 
-// TestRemoveEntries checks that the contents of removed entries are gone and others are not.
+// TestRemoveEntries checks that exactly the contents of removed entries are deleted.
 func TestRemoveEntries(t *testing.T) {
 	dir := t.TempDir()
 	h := filehistory.New(vfs.OS{}, dir)

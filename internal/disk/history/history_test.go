@@ -17,7 +17,7 @@ func TestErase(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	gone := func(text string) bool { return strings.Contains(text, "xyzzy") }
 	if n, err := Erase(vfs.OS{}, path, gone); n != 0 || err != nil {
-		t.Errorf("of none %d went: %v", n, err)
+		t.Errorf("%d entries of none were removed: %v", n, err)
 	}
 	h, err := Open(vfs.OS{}, path)
 	if err != nil {
@@ -29,7 +29,7 @@ func TestErase(t *testing.T) {
 		}
 	}
 	if n, err := Erase(vfs.OS{}, path, gone); n != 2 || err != nil {
-		t.Errorf("%d went: %v", n, err)
+		t.Errorf("%d entries were removed: %v", n, err)
 	}
 	if err := h.Add("four"); err != nil { // by a process that has it open
 		t.Error(err)
@@ -65,7 +65,7 @@ func TestEraseAtOnce(t *testing.T) {
 			for i := range each {
 				secret := fmt.Sprintf("secret %d.%d.", w, i)
 				if n, err := Erase(vfs.OS{}, path, func(text string) bool { return text == secret }); n != 1 || err != nil {
-					t.Errorf("of %s %d went: %v", secret, n, err)
+					t.Errorf("of %s, %d entries were removed: %v", secret, n, err)
 				}
 			}
 		})
@@ -84,12 +84,12 @@ func TestEraseAtOnce(t *testing.T) {
 	wg.Wait()
 	data, err := os.ReadFile(path)
 	if err != nil || strings.Contains(string(data), "secret") {
-		t.Errorf("something came back (%v)", err)
+		t.Errorf("a removed line reappeared (%v)", err)
 	}
 	for w := range workers {
 		for i := range each {
 			if text := fmt.Sprintf("\"new %d.%d.\"\n", w, i); strings.Count(string(data), text) != 1 {
-				t.Errorf("%q is there %d times", text, strings.Count(string(data), text))
+				t.Errorf("%q is stored %d times", text, strings.Count(string(data), text))
 			}
 		}
 	}
@@ -112,7 +112,7 @@ func TestEraseLeftover(t *testing.T) {
 		t.Errorf("left are %d bytes, %v", len(data), err)
 	}
 	if _, err := os.Stat(path + ".new"); !os.IsNotExist(err) {
-		t.Errorf("what a crash left is still there: %v", err)
+		t.Errorf("the rest of a crash is still there: %v", err)
 	}
 }
 
@@ -183,6 +183,6 @@ func TestHistoryBounds(t *testing.T) {
 		t.Errorf("the file has %d bytes, mode %v, %v", info.Size, info.Mode, err)
 	}
 	if _, err := Open(vfs.OS{}, t.TempDir()); err == nil {
-		t.Error("a directory is taken for a history")
+		t.Error("a directory is treated as a history")
 	}
 }

@@ -39,7 +39,7 @@ func wantAll(t *testing.T, s Source, each int) {
 	for _, line := range lines {
 		var who, n int
 		if _, err := fmt.Sscanf(line, `{"writer %d":%d}`, &who, &n); err != nil {
-			t.Fatalf("nobody wrote %q", line)
+			t.Fatalf("unexpected line %q", line)
 		}
 		name := fmt.Sprintf("writer %d", who)
 		if n != next[name] {
@@ -77,7 +77,7 @@ func TestManyWritersOfOneJournal(t *testing.T) {
 			must(t, j.Close())
 			wantAll(t, j.Source(), each)
 			if len(ends) != writers*each {
-				t.Errorf("%d appends gave %d different ends", writers*each, len(ends))
+				t.Errorf("%d appends returned %d different ends", writers*each, len(ends))
 			}
 		})
 	}
@@ -178,12 +178,12 @@ func TestGroupCommit(t *testing.T) {
 		}
 	})
 	if log := fsys.Log(faultfs.Sync); len(log) != 2 {
-		t.Errorf("%d appends took %q", 1+writers, log)
+		t.Errorf("%d appends performed %q", 1+writers, log)
 	}
 }
 
-// TestPartOfAnotherWriter checks an append that waits for its sync while another
-// process starts a new part and a second append goes to that part.
+// TestPartOfAnotherWriter checks an append that waits for its sync while another process
+// starts a new part and a second append goes to that part.
 func TestPartOfAnotherWriter(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: joined(numbered("old", 9)), PartPath(base, 1): joined(numbered("old", 2))})
@@ -200,7 +200,7 @@ func TestPartOfAnotherWriter(t *testing.T) {
 		t.Error(err)
 	}
 	if got := content(t, fsys, PartPath(base, 2)); got != "{\"theirs\":1}\n{\"mine\":2}\n" {
-		t.Errorf("the third part holds %q", got)
+		t.Errorf("the third part contains %q", got)
 	}
 }
 
@@ -264,7 +264,7 @@ func TestRefusals(t *testing.T) {
 	}
 	end = add(t, j, `{"b":1}`, `{"c":1}`)
 	if j.End() != end || end != Place(1, 16) {
-		t.Errorf("the end is %d, Append says %d", j.End(), end)
+		t.Errorf("the end is %d, Append returned %d", j.End(), end)
 	}
 	must(t, j.Close())
 	must(t, j.Close())

@@ -226,7 +226,7 @@ func (w *world) recover(left *faultfs.FS, when string) {
 	v.check(true)
 	for _, r := range v.repairs {
 		if r.Cut > 0 && int64(len(content(v.t, v.fs, r.SavedTo))) != r.Cut {
-			v.t.Fatalf("what was cut off is not in %s", r.SavedTo)
+			v.t.Fatalf("the truncated bytes are not in %s", r.SavedTo)
 		}
 	}
 }

@@ -40,7 +40,7 @@ var lives = map[string]scenario{
 			w.append(base, 1)
 		},
 	},
-	"somebody else dies within a write": {run: func(w *world) {
+	"another process dies within a write": {run: func(w *world) {
 		w.open(base, Options{})
 		w.append(base, 1)
 		w.intrude(base, `{"torn":"by another`)
@@ -48,7 +48,7 @@ var lives = map[string]scenario{
 		w.append(base, 1)
 		w.append(base, 1)
 	}},
-	"somebody else dies before the newline": {run: func(w *world) {
+	"another process dies before the newline": {run: func(w *world) {
 		w.open(base, Options{})
 		w.append(base, 1)
 		line := w.lines(1)[0]
@@ -58,7 +58,7 @@ var lives = map[string]scenario{
 		w.append(base, 1)
 		w.append(base, 1)
 	}},
-	"somebody else begins a part": {run: func(w *world) {
+	"another process starts a part": {run: func(w *world) {
 		w.open(base, Options{})
 		w.append(base, 1)
 		line := w.lines(1)[0]
@@ -178,10 +178,10 @@ func (s scenario) failing(t *testing.T, nth int, fault faultfs.Fault) (line stri
 func checkError(t *testing.T, err error, line string, cause error) {
 	t.Helper()
 	if !errors.Is(err, cause) {
-		t.Fatalf("the cause is not told: %v", err)
+		t.Fatalf("the cause is not reported: %v", err)
 	}
 	if !strings.Contains(err.Error(), "home") {
-		t.Fatalf("it is not told which file: %v", err)
+		t.Fatalf("the file is not reported: %v", err)
 	}
 	if strings.Contains(err.Error(), "commit log") || strings.Contains(line, ".torn-") {
 		return // not an append
@@ -229,7 +229,7 @@ func TestCuttingBackFails(t *testing.T) {
 			t.Fatalf("%d bytes written: %v", short, err)
 		}
 		if w.append(base, 1); !errors.Is(err, firn.ErrNotSaved) {
-			t.Fatalf("it goes on after that: %v", err)
+			t.Fatalf("it continues after that: %v", err)
 		}
 		w.failed = nil
 		if w.fs.Waiting() > 0 {
@@ -256,7 +256,7 @@ func TestFullDisk(t *testing.T) {
 			w.append(base, 2)
 		}
 		if !errors.Is(err, firn.ErrNotSaved) || !errors.Is(err, syscall.ENOSPC) {
-			t.Fatalf("the disk is full and it says: %v", err)
+			t.Fatalf("the disk is full, but the error is: %v", err)
 		}
 		if after := content(t, w.fs, w.journals[base].path); after != before && after != "" {
 			t.Fatalf("a failed append left %q", strings.TrimPrefix(after, before))

@@ -57,7 +57,7 @@ func (h *received) want(t *testing.T, lines []string) {
 		t.Fatal(h.err)
 	}
 	if !slices.Equal(h.lines, lines) {
-		t.Fatalf("a follower heard %d lines, want %d:\n%s", len(h.lines), len(lines), firstDifference(h.lines, lines))
+		t.Fatalf("a follower received %d lines, want %d:\n%s", len(h.lines), len(lines), firstDifference(h.lines, lines))
 	}
 	for i := 2; i < len(h.ats); i += 2 {
 		if h.ats[i] != h.ats[i-1] {
@@ -160,7 +160,7 @@ func TestFollowReadsOnce(t *testing.T) {
 			pause()
 		}
 		if want := used(t, fsys); count.Load() != want {
-			t.Errorf("following %d bytes took reading %d", want, count.Load())
+			t.Errorf("following %d bytes read %d bytes", want, count.Load())
 		}
 		cancel()
 		all.Wait()
@@ -262,7 +262,7 @@ func TestFollowOnDisk(t *testing.T) {
 	all.Wait()
 	hub.mu.Lock()
 	if len(hub.subs) > 0 || len(hub.dirs) > 0 {
-		t.Errorf("after all have gone there are %d subscribers, %d directories", len(hub.subs), len(hub.dirs))
+		t.Errorf("after all followers left there are %d subscribers, %d directories", len(hub.subs), len(hub.dirs))
 	}
 	hub.mu.Unlock()
 	must(t, hub.Close())

@@ -28,10 +28,10 @@ func TestReplayPastUnusable(t *testing.T) {
 		t.Errorf("replayed %+v", done)
 	}
 	if got, _ := fsys.Get("home/good.jsonl"); string(got) != "two\n" {
-		t.Errorf("the good one holds %q", got)
+		t.Errorf("the good one contains %q", got)
 	}
 	if _, err := fsys.Get(log); err != nil {
-		t.Errorf("the log is gone: %v", err)
+		t.Errorf("the log is missing: %v", err)
 	}
 }
 
@@ -40,7 +40,7 @@ func TestOpenExisting(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)
 	if _, err := Open(fsys, base, Options{Existing: true}); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("open of what is not there: %v", err)
+		t.Errorf("open of a missing file: %v", err)
 	}
 	if _, err := fsys.Stat(base); err == nil {
 		t.Error("it was made")
@@ -101,7 +101,7 @@ func TestFollowPastTorn(t *testing.T) {
 		}
 		return
 	}
-	t.Error("nothing came")
+	t.Error("nothing was received")
 }
 
 // TestFollowLeavesDeadFragment checks that a follower does not read an incomplete line

@@ -134,7 +134,7 @@ func TestOneWrite(t *testing.T) {
 		w.fs.ClearLog()
 		w.append(base, n)
 		if log := w.fs.Log(faultfs.Write); len(log) != 1 {
-			t.Errorf("%d lines took %q", n, log)
+			t.Errorf("%d lines performed %q", n, log)
 		}
 	}
 }

@@ -95,7 +95,7 @@ func TestReplacedFile(t *testing.T) {
 			add(t, again, more...)
 			got := collect(t, again.Source())
 			if !slices.Equal(got[len(got)-len(more):], more) {
-				t.Errorf("after opening it anew it ends in %q", got[max(0, len(got)-5):])
+				t.Errorf("after reopening it ends in %q", got[max(0, len(got)-5):])
 			}
 		})
 	}
@@ -106,7 +106,7 @@ func refuses(t *testing.T, j *Journal, kind error) {
 	t.Helper()
 	for _, deferred := range []bool{false, true} {
 		_, err := j.Append(deferred, func(firn.Pos) ([]byte, error) {
-			t.Error("it asked for lines")
+			t.Error("it requested lines")
 			return []byte("{}\n"), nil
 		})
 		if !errors.Is(err, kind) {
@@ -147,7 +147,7 @@ func TestTruncatedFile(t *testing.T) {
 		must(t, j.Close())
 		saved := path + ".rescued-" + fmt.Sprint(cut)
 		if got := dirContent(t, dir); got["s.jsonl"]+got[filepath.Base(saved)] != text || len(got) != 2 {
-			t.Fatalf("cut at %d: the file and what was saved are not what was written, in %d files", cut, len(got))
+			t.Fatalf("cut at %d: the file and the saved bytes differ from the written ones, in %d files", cut, len(got))
 		}
 		again := open(t, path, Options{})
 		add(t, again, newLine)

@@ -298,13 +298,13 @@ func (b *book) compare(fsys *faultfs.FS, path string, damage bool) error {
 		case !known && damage && !json.Valid(line.Data):
 			continue
 		case !known:
-			return fmt.Errorf("nobody wrote the line at %d: %.80q", line.At, line.Data)
+			return fmt.Errorf("the line at %d was not written by this test: %.80q", line.At, line.Data)
 		case line.Unfinished && !damage:
 			return fmt.Errorf("line %d has no newline", i)
 		case !damage && line.Data[0] == 0:
 			return fmt.Errorf("line %d has zeros before it", i)
 		case i < next:
-			return fmt.Errorf("line %d comes again, or too late: %.80q", i, line.Data)
+			return fmt.Errorf("line %d is repeated or out of order: %.80q", i, line.Data)
 		}
 		if err := met(i); err != nil {
 			return err

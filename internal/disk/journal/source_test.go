@@ -210,10 +210,10 @@ func TestReadLittle(t *testing.T) {
 		t.Errorf("the last ten lines are %d, the tenth at %d", len(lines), lines[9].At)
 	}
 	if n := count.Swap(0); n > 64<<10 {
-		t.Errorf("ten lines at the end of 50 MB took reading %d bytes", n)
+		t.Errorf("reading ten lines at the end of 50 MB read %d bytes", n)
 	}
 	if _, err := (Source{FS: fsys, Path: large}).End(); err != nil || count.Swap(0) > 0 {
-		t.Errorf("finding the end took reading (%v)", err)
+		t.Errorf("finding the end read the file (%v)", err)
 	}
 	for name, seq := range map[string]iter.Seq2[Line, error]{
 		"forwards":  Source{FS: fsys, Path: small}.Lines(0),
@@ -223,7 +223,7 @@ func TestReadLittle(t *testing.T) {
 			t.Errorf("%s: %d lines, %v", name, len(lines), err)
 		}
 		if n := count.Swap(0); n != 3_000_000 {
-			t.Errorf("%s: reading 3 MB took reading %d bytes", name, n)
+			t.Errorf("%s: reading 3 MB read %d bytes from disk", name, n)
 		}
 	}
 }

@@ -45,12 +45,12 @@ func TestRescueOfAnotherPart(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := first.Append(false, line("c")); !errors.Is(err, firn.ErrReplaced) {
-		t.Fatalf("a part that was cut short gave %v", err)
+		t.Fatalf("a truncated part gave %v", err)
 	}
 	for _, name := range fsys.Files() {
 		if part, ok := SideFile(name); ok {
 			saved, err := fsys.Get(name)
-			t.Errorf("%s was saved beside %s: %q, %v", name, part, saved, err)
+			t.Errorf("%s was saved next to %s: %q, %v", name, part, saved, err)
 		}
 	}
 }

@@ -174,7 +174,7 @@ func TestTooLongIsNotHeld(t *testing.T) {
 			t.Errorf("%s: read %d lines, %+v", filepath.Base(path), len(lines), lines)
 		}
 		if largest > limit+readSize {
-			t.Errorf("%s: %d bytes were read at once, the limit is %d", filepath.Base(path), largest, limit)
+			t.Errorf("%s: %d bytes were read in one call, the limit is %d", filepath.Base(path), largest, limit)
 		}
 	}
 }
@@ -293,6 +293,6 @@ func TestFollowLooksOnce(t *testing.T) {
 		}
 	}
 	if read != 0 {
-		t.Errorf("%d lines were told", read)
+		t.Errorf("%d lines were reported", read)
 	}
 }

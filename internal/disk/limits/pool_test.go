@@ -40,8 +40,8 @@ var each = map[string]func(vfs.FS) error{
 	"SyncFS":   func(f vfs.FS) error { return f.(vfs.SyncerFS).SyncFS("x") },
 }
 
-// TestRetryAfterGiving checks that a call without a descriptor has idle ones
-// given up and succeeds, without waiting.
+// TestRetryAfterGiving checks that a call without a descriptor closes idle ones and succeeds
+// without waiting.
 func TestRetryAfterGiving(t *testing.T) {
 	for name, call := range each {
 		t.Run(name, func(t *testing.T) {
@@ -78,7 +78,7 @@ func TestRetryWaits(t *testing.T) {
 			}
 			p.failedAt = p.failedAt.Add(-shortFor)
 			if err := p.Short(); err != nil {
-				t.Errorf("the pool stays short: %v", err)
+				t.Errorf("the pool remains short: %v", err)
 			}
 		})
 	}
@@ -116,7 +116,7 @@ func TestShortByProbe(t *testing.T) {
 	}
 }
 
-// TestRemoveGiver checks that a giver that was removed is not asked.
+// TestRemoveGiver checks that a removed giver is not called.
 func TestRemoveGiver(t *testing.T) {
 	p := &Pool{}
 	a := p.OnShort(func() int { return 1 })

@@ -6,8 +6,8 @@ import (
 	"testing"
 )
 
-// TestDivideFits checks that what is handed out and the reserve fit into every
-// limit from MinDescriptors up, and that more descriptors never give less.
+// TestDivideFits checks that the assigned descriptors and the reserve fit into every limit
+// from MinDescriptors up, and that more descriptors never give less.
 func TestDivideFits(t *testing.T) {
 	before := Share{}
 	for limit := MinDescriptors; limit <= 1<<17; limit++ {

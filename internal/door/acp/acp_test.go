@@ -37,7 +37,7 @@ func TestUpdates(t *testing.T) {
 	}
 	hidden := wire.Entry{Out: "tombstoned", Line: json.RawMessage(`{"type":"message","message":{"role":"user","content":"hello"}}`)}
 	if got := updates(hidden); len(got) != 0 {
-		t.Errorf("what is hidden is told: %v", got)
+		t.Errorf("hidden text is sent: %v", got)
 	}
 }
 
@@ -84,7 +84,7 @@ func TestSpoken(t *testing.T) {
 	}
 	for _, bad := range [][]sdk.ContentBlock{nil, {sdk.TextBlock(" ")}, {sdk.AudioBlock("aGk=", "audio/wav")}} {
 		if _, err := turnOf(bad); err == nil {
-			t.Errorf("%v is taken", bad)
+			t.Errorf("%v is accepted", bad)
 		}
 	}
 }
@@ -98,6 +98,6 @@ func TestFailure(t *testing.T) {
 		}
 	}
 	if failure(nil) != nil {
-		t.Error("nothing went wrong, and it is told")
+		t.Error("an error is reported although there was none")
 	}
 }

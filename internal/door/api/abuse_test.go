@@ -219,7 +219,7 @@ func TestAbuse(t *testing.T) {
 				t.Errorf("it was answered %s", answer)
 			}
 			if secret := a.leaks(answer); secret != "" {
-				t.Errorf("it tells %q:\n%s", secret, answer)
+				t.Errorf("it reveals %q:\n%s", secret, answer)
 			}
 			if after := a.number(c.counted); c.counted != "" && after != before+1 {
 				t.Errorf("%s is %d, and was %d", c.counted, after, before)
@@ -228,7 +228,7 @@ func TestAbuse(t *testing.T) {
 	}
 	a.T = t
 	if secret := a.leaks(strings.ReplaceAll(a.log.String(), a.home, "")); secret != "" { // the listen address is logged once
-		t.Errorf("the log tells %q:\n%s", secret, a.log)
+		t.Errorf("the log contains %q:\n%s", secret, a.log)
 	}
 }
 
@@ -246,7 +246,7 @@ func TestBoundAndNobody(t *testing.T) {
 		theirs := strip(a.ask("GET", "/v1/sessions/"+string(a.ours.ID)+what, a.tokens["of work"]))
 		none := strip(a.ask("GET", "/v1/sessions/"+other+what, a.tokens["of work"]))
 		if theirs != none {
-			t.Errorf("%s of others is %s, of nobody %s", what, theirs, none)
+			t.Errorf("%s of another owner's session is %s, of a missing one %s", what, theirs, none)
 		}
 	}
 }

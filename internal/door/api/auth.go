@@ -158,12 +158,13 @@ func (h *HTTP) tokenCheckError(err error) error {
 	return err
 }
 
-// bearer returns the token in the Authorization header. Tokens in the URL are not accepted:
+// bearer returns the token in the Authorization header or that of Anthropic's clients. Tokens in the URL are not accepted:
 // URLs end up in logs and browser histories.
 func bearer(r *http.Request) (string, bool) {
 	header := r.Header.Get("Authorization")
 	if header == "" {
-		return "", false
+		key := r.Header.Get(apiKeyHeader)
+		return key, key != ""
 	}
 	scheme, secret, _ := strings.Cut(header, " ")
 	if !strings.EqualFold(scheme, "bearer") {
@@ -172,9 +173,15 @@ func bearer(r *http.Request) (string, bool) {
 	return strings.TrimSpace(secret), true
 }
 
+// apiKeyHeader is where clients of Anthropic's API send their key. Here it is a token.
+const apiKeyHeader = "X-Api-Key"
+
+// sessionHeader names a session in requests of other protocols.
+const sessionHeader = "X-Firn-Session"
+
 // onlyOnce lists the headers that decide the effect or the caller of a request. They must
 // not be repeated: a proxy may use a different copy than this server.
-var onlyOnce = []string{"Authorization", "Idempotency-Key", "If-Match", "Content-Type", "Last-Event-Id", "X-Firn-Session"}
+var onlyOnce = []string{"Authorization", "Idempotency-Key", "If-Match", "Content-Type", "Last-Event-Id", sessionHeader, apiKeyHeader}
 
 // guard rejects requests that another site's web page may have sent: requests with a Host
 // that is not ours (DNS rebinding) and requests from another origin. The socket has no host

@@ -33,6 +33,10 @@ func TestTokensLetIn(t *testing.T) {
 		{"token in the address", "GET", "/v1/sessions?token=" + read, nil, 401, wire.NoToken},
 		{"read reads", "GET", "/v1/sessions", []change{bearing(read)}, 200, ""},
 		{"scheme in any case", "GET", "/v1/sessions", []change{with("Authorization", "bearer "+read)}, 200, ""},
+		{"token as an API key", "GET", "/v1/sessions", []change{with("X-Api-Key", read)}, 200, ""},
+		{"wrong API key", "GET", "/v1/sessions", []change{with("X-Api-Key", "unknown")}, 401, wire.NoToken},
+		{"token before API key", "GET", "/v1/sessions", []change{with("X-Api-Key", "unknown"), bearing(read)}, 200, ""},
+		{"wrong token before API key", "GET", "/v1/sessions", []change{with("X-Api-Key", read), bearing("nobody")}, 401, wire.NoToken},
 		{"read does not write", "POST", "/v1/sessions", []change{bearing(read)}, 403, wire.NotAllowed},
 		{"read does not talk", "POST", "/v1/sessions/aaaa-1/turns", []change{bearing(read), sending(wire.Turn{Text: "x"})}, 403, wire.NotAllowed},
 		{"write writes", "POST", "/v1/sessions", []change{bearing(write)}, 200, ""},
@@ -55,13 +59,13 @@ func TestTokensLetIn(t *testing.T) {
 			t.Errorf("%s: no WWW-Authenticate", c.name)
 		}
 	}
-	if asked := s.fake.was(); len(asked) != 4 {
-		t.Errorf("the gateway was asked %q", asked)
+	if asked := s.fake.was(); len(asked) != 6 {
+		t.Errorf("the gateway received %q", asked)
 	}
 	numbers := string(set.Append(nil))
-	for _, want := range []string{`firn_http_refused_total{reason="token"} 8`, `firn_http_refused_total{reason="scope"} 4`, `firn_errors_total{kind="no-token"} 8`} {
+	for _, want := range []string{`firn_http_refused_total{reason="token"} 10`, `firn_http_refused_total{reason="scope"} 4`, `firn_errors_total{kind="no-token"} 10`} {
 		if !strings.Contains(numbers, want) {
-			t.Errorf("the numbers lack %s:\n%s", want, numbers)
+			t.Errorf("the metrics lack %s:\n%s", want, numbers)
 		}
 	}
 	// A token counts even if the owner sends it.
@@ -134,7 +138,7 @@ func TestForeigners(t *testing.T) {
 		{"an allowed page under a foreign name", []change{calling("evil.example"), with("Origin", "https://app.example")}, 403},
 		{"rebound", []change{calling("evil.example"), with("Origin", "http://evil.example")}, 403},
 		{"a foreign page without an origin", []change{with("Sec-Fetch-Site", "cross-site")}, 403},
-		{"a page of a neighbour", []change{with("Sec-Fetch-Site", "same-site")}, 403},
+		{"a page of a neighbor", []change{with("Sec-Fetch-Site", "same-site")}, 403},
 		{"our page by its own word", []change{with("Sec-Fetch-Site", "same-origin")}, 200},
 		{"typed in", []change{with("Sec-Fetch-Site", "none")}, 200},
 	}
@@ -209,13 +213,13 @@ func TestBoundToAgents(t *testing.T) {
 			if got := s.ask(method, strings.Replace(target, "%s", ref, 1), secret); got.status != status {
 				t.Errorf("%s of %s: %d %s", route, ref, got.status, got.body)
 			} else if status == 404 && strings.Contains(got.body, "aaaa-") && ref != "aaaa-1" {
-				t.Errorf("%s of %s tells %s", route, ref, got.body)
+				t.Errorf("%s of %s reveals %s", route, ref, got.body)
 			}
 		}
 	}
 	mine, other := s.ask("GET", "/v1/sessions/aaaa-1", secret), s.ask("GET", "/v1/sessions/aaaa-9", secret)
 	if mine.kind() != other.kind() || len(mine.body) != len(other.body) {
-		t.Errorf("a foreign session is told from none: %s %s", mine.body, other.body)
+		t.Errorf("a foreign session differs from a missing one: %s %s", mine.body, other.body)
 	}
 	if got := s.ask("GET", "/v1/sessions/aaaa-1/events", secret); got.status != 404 {
 		t.Errorf("events of a foreign session: %d", got.status)
@@ -245,7 +249,7 @@ func TestBoundToAgents(t *testing.T) {
 	}
 	for _, asked := range s.fake.was() {
 		if !strings.Contains(asked, "Agent:work") && !strings.Contains(asked, "agent:work:x") {
-			t.Errorf("asked for %s", asked)
+			t.Errorf("requested %s", asked)
 		}
 	}
 	for agent, status := range map[string]int{"work": 200, "main": 403, "": 403} {
@@ -307,7 +311,7 @@ func TestHooks(t *testing.T) {
 		t.Errorf("its own: %d %s", got.status, got.body)
 	}
 	if asked := s.fake.was(); !slices.Equal(asked, []string{`Hook deploy "a=b" application/x-www-form-urlencoded ""`}) {
-		t.Errorf("asked %q", asked)
+		t.Errorf("received %q", asked)
 	}
 	if got := s.owner("POST", "/v1/hooks/deploy"); got.status != 200 {
 		t.Errorf("the owner: %d %s", got.status, got.body)
@@ -331,7 +335,7 @@ func TestHooks(t *testing.T) {
 		}
 	}
 	if asked := s.fake.was(); len(asked) > 0 {
-		t.Errorf("asked %q", asked)
+		t.Errorf("received %q", asked)
 	}
 	worker := bearing(s.token(wire.NewToken{Scope: wire.ScopeWrite, Agents: []string{"work"}}))
 	if got := s.ask("GET", "/v1/jobs", worker).body; strings.Contains(got, "daily") || !strings.Contains(got, "hourly") {

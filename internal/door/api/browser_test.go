@@ -30,7 +30,7 @@ func browsing(t *testing.T, c api.Config) *stand {
 	return newStand(t, c)
 }
 
-// page marks a request as coming from our own page.
+// page marks a request as sent by firn's own page.
 func page(r *http.Request) {
 	r.Header.Set("X-Firn", "web")
 	r.Header.Set("Origin", "http://"+r.Host)
@@ -96,7 +96,7 @@ func TestLoginByCode(t *testing.T) {
 		t.Errorf("the second time: %d %s", got.status, got.body)
 	}
 	if got := s.ask("POST", "/v1/sessions", holding(cookie), page); got.status != 200 {
-		t.Errorf("a write from our page: %d %s", got.status, got.body)
+		t.Errorf("a write from firn's page: %d %s", got.status, got.body)
 	}
 }
 
@@ -355,13 +355,13 @@ func TestSecondLogin(t *testing.T) {
 	}
 	third := again(s.order(wire.LoginOrder{Scope: wire.ScopeRead}, holding(second), page).Code, second)
 	if me, status := s.me(holding(third)); status != 200 || me.Scope != wire.ScopeRead {
-		t.Errorf("one that comes from the other: %d %+v", status, me)
+		t.Errorf("a request from the other page: %d %+v", status, me)
 	}
 	if out := s.ask("POST", "/v1/logout", holding(second), page); out.status != 200 {
 		t.Fatal(out.body)
 	}
 	if _, status := s.me(holding(third)); status != 401 {
-		t.Errorf("when that is gone: %d", status)
+		t.Errorf("after that is removed: %d", status)
 	}
 }
 
@@ -426,7 +426,7 @@ func TestTLS(t *testing.T) {
 	planted := s.enter(wire.Login{Code: s.order(wire.LoginOrder{Scope: wire.ScopeRead}).Code})
 	planted.Name = "firn"
 	if me, status := s.me(there, holding(planted), holding(cookie)); status != 200 || me.Scope != wire.ScopeAdmin {
-		t.Errorf("beside a planted one: %d %+v", status, me)
+		t.Errorf("with a planted cookie: %d %+v", status, me)
 	}
 }
 

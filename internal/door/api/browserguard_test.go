@@ -28,13 +28,13 @@ func unpack(t *testing.T, packed string) string {
 	return string(plain)
 }
 
-// TestOnlyOurPages checks that requests with a cookie must come from our own page, as
+// TestOnlyOurPages checks that requests with a cookie must be sent by firn's own pages, as
 // confirmed by the browser's headers.
 func TestOnlyOurPages(t *testing.T) {
 	s := browsing(t, api.Config{Origins: []string{"https://app.example"}})
 	cookie := holding(s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code}))
 	token := bearing(s.token(wire.NewToken{Scope: wire.ScopeAdmin}))
-	const ours, neighbour, allowed = "http://localhost:7766", "http://localhost:3000", "https://app.example"
+	const ours, neighbor, allowed = "http://localhost:7766", "http://localhost:3000", "https://app.example"
 	cases := []struct {
 		name, word, origin, site string
 		// read, write and login are the statuses of a GET and a POST with the cookie, and
@@ -50,9 +50,9 @@ func TestOnlyOurPages(t *testing.T) {
 		{"nothing at all", "", "", "", 200, 403, 403, 200},
 		{"typed in", "", "", "none", 200, 403, 403, 200},
 		{"typed in, with the header", "web", "", "none", 200, 403, 403, 200},
-		{"a neighbour", "web", neighbour, "same-site", 403, 403, 403, 403},
-		{"a neighbour without an origin", "web", "", "same-site", 403, 403, 403, 403},
-		{"a neighbour who lies of the origin", "web", ours, "same-site", 403, 403, 403, 200},
+		{"a neighbor", "web", neighbor, "same-site", 403, 403, 403, 403},
+		{"a neighbor without an origin", "web", "", "same-site", 403, 403, 403, 403},
+		{"a neighbor with a forged origin", "web", ours, "same-site", 403, 403, 403, 200},
 		{"a foreigner", "web", "https://evil.example", "cross-site", 403, 403, 403, 403},
 		{"a foreigner without an origin", "web", "", "cross-site", 403, 403, 403, 403},
 		{"nobody", "web", "null", "cross-site", 403, 403, 403, 403},
@@ -133,7 +133,7 @@ func TestReadRole(t *testing.T) {
 		}
 	}
 	if asked := s.fake.was(); len(asked) != 0 {
-		t.Errorf("the gateway was asked %q", asked)
+		t.Errorf("the gateway received %q", asked)
 	}
 	if got := s.ask("GET", "/v1/sessions", cookie, page); got.status != 200 {
 		t.Errorf("looking: %d", got.status)
@@ -175,7 +175,7 @@ func FuzzLogin(f *testing.F) {
 				t.Errorf("%s: a cookie is set: %s", target, set)
 			}
 			if len(body) > 12 && strings.Contains(got.body, string(body)) {
-				t.Errorf("%s: what was sent is told back: %s", target, got.body)
+				t.Errorf("%s: the response repeats the request: %s", target, got.body)
 			}
 		}
 	})

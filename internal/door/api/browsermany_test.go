@@ -107,7 +107,7 @@ func TestImagesAreAskedFor(t *testing.T) {
 		t.Errorf("one that has changed: %d", other.status)
 	}
 	if got := s.ask("GET", target, with("If-None-Match", mark)); got.status != 401 {
-		t.Errorf("somebody who is not let in: %d", got.status)
+		t.Errorf("an unauthenticated client: %d", got.status)
 	}
 }
 
@@ -120,7 +120,7 @@ func TestLateSession(t *testing.T) {
 	s.fake.live <- wire.Event{Name: wire.TurnStarted, Session: "late-1"}
 	s.fake.live <- wire.Event{Name: wire.TurnStarted, Session: "aaaa-2"}
 	if all := hear(t, response.Body, 1); all[0].event.Session != "aaaa-2" {
-		t.Fatalf("heard %q", names(all))
+		t.Fatalf("received %q", names(all))
 	}
 	s.fake.mu.Lock()
 	s.fake.sessions = append(s.fake.sessions, wire.Session{ID: "late-1", Agent: "work"})
@@ -129,6 +129,6 @@ func TestLateSession(t *testing.T) {
 	s.fake.live <- wire.Event{Name: wire.Bye}
 	all := hear(t, response.Body, -1)
 	if len(all) != 2 || all[0].event.Session != "late-1" {
-		t.Errorf("heard %q", names(all))
+		t.Errorf("received %q", names(all))
 	}
 }

@@ -454,6 +454,18 @@ func (c statusCalls) status() (wire.Status, error) {
 	return c.boundStatus(s), err
 }
 
+// listSettings lists the settings that people change. They name all agents, so bound callers
+// may not see them.
+func (c statusCalls) listSettings() (wire.Page[wire.Setting], error) {
+	if c.who.bound() {
+		return wire.Page[wire.Setting]{}, boundTo("reading the settings of all agents")
+	}
+	if c.h.config.Settings == nil {
+		return wire.Page[wire.Setting]{}, &wire.Problem{Kind: wire.Unsupported, Message: "this gateway does not list its settings"}
+	}
+	return pageOf(c.h.config.Settings()), nil
+}
+
 func (c statusCalls) listAgents() (wire.Page[wire.Agent], error) {
 	return pageOf(c.visibleAgents(c.gateway.Agents(c.r.Context()))), nil
 }

@@ -48,7 +48,7 @@ func TestData(t *testing.T) {
 		t.Errorf("a bound batch gives %+v", results)
 	}
 	if strings.ReplaceAll(results[1].Error, string(ids[1]), "nobody") != results[2].Error {
-		t.Errorf("one can tell a session of others from none: %q, %q", results[1].Error, results[2].Error)
+		t.Errorf("a session of another owner differs from a missing one: %q, %q", results[1].Error, results[2].Error)
 	}
 	results = must(h.owner.Batch(ctx, wire.Batch{IDs: ids, AddTags: []string{"blue"}, DropTags: []string{"red"}}))(t)
 	if len(results) != 2 || results[0].Error+results[1].Error != "" || !slices.Equal(*results[0].Before.Tags, []string{"red"}) {
@@ -184,7 +184,7 @@ func TestVerifyRuns(t *testing.T) {
 	}
 	first, err := g.Verify(t.Context())
 	if err != nil || first.Begun.IsZero() || !first.Done.IsZero() {
-		t.Fatalf("it has begun with %+v, %v", first, err)
+		t.Fatalf("it started with %+v, %v", first, err)
 	}
 	<-begun
 	again, err := g.Verify(t.Context())

@@ -15,7 +15,7 @@ func TestDuplicateMembersAreRefused(t *testing.T) {
 	foreign := func(string, http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another protocol was reached") })
 	}
-	s := newStand(t, api.Config{OpenAI: foreign, MCP: foreign})
+	s := newStand(t, api.Config{OpenAI: foreign, Anthropic: foreign, MCP: foreign})
 	own := []struct{ method, target, member, value string }{
 		{"POST", "/v1/sessions", "agent", `"main"`}, {"PATCH", "/v1/sessions/aaaa-1", "title", `"x"`},
 		{"PATCH", "/v1/sessions/aaaa-1", "model", `null`},
@@ -35,7 +35,7 @@ func TestDuplicateMembersAreRefused(t *testing.T) {
 				t.Errorf("%s %s %s: %d %s", c.method, c.target, body, got.status, got.body)
 			}
 			if asked := s.fake.was(); len(asked) > 0 {
-				t.Errorf("%s %s %s asked %q", c.method, c.target, body, asked)
+				t.Errorf("%s %s %s called %q", c.method, c.target, body, asked)
 			}
 		}
 	}
@@ -65,7 +65,7 @@ func TestDuplicateHeadersAreRefused(t *testing.T) {
 			t.Errorf("%s: %d %s", name, got.status, got.body)
 		}
 		if asked := s.fake.was(); len(asked) > 0 {
-			t.Errorf("%s: the gateway was asked %q", name, asked)
+			t.Errorf("%s: the gateway received %q", name, asked)
 		}
 	}
 }

@@ -45,13 +45,17 @@ func (c foreignCalls) foreign(speak Foreign) error {
 	return nil
 }
 
-func (c foreignCalls) openai() error { return c.foreign(c.h.config.OpenAI) }
-func (c foreignCalls) mcp() error    { return c.foreign(c.h.config.MCP) }
+func (c foreignCalls) openai() error    { return c.foreign(c.h.config.OpenAI) }
+func (c foreignCalls) anthropic() error { return c.foreign(c.h.config.Anthropic) }
+func (c foreignCalls) mcp() error       { return c.foreign(c.h.config.MCP) }
 
 // gate returns a handler for the gateway that acts as the caller only. It replaces the
 // credentials of every request with the token from the caller's header or cookie.
 func (c foreignCalls) gate() http.Handler {
 	owner, authorization := isOwner(c.r.Context()), c.r.Header.Values("Authorization")
+	if key := c.r.Header.Get(apiKeyHeader); key != "" && len(authorization) == 0 {
+		authorization = []string{"Bearer " + key}
+	}
 	if secret, ok := token.Cookie(c.r); ok && len(authorization) == 0 && c.h.config.Web != nil {
 		authorization = []string{"Bearer " + secret}
 	}
@@ -62,6 +66,7 @@ func (c foreignCalls) gate() http.Handler {
 		}
 		r = r.Clone(ctx)
 		r.Header.Del("Authorization")
+		r.Header.Del(apiKeyHeader)
 		r.Header.Del("Cookie")
 		for _, a := range authorization {
 			r.Header.Add("Authorization", a)
@@ -96,8 +101,9 @@ func (c *call) failure(p wire.Problem) any {
 	return wire.Failure{Error: p}
 }
 
-// openAIProblem encodes a problem as OpenAI does.
-func openAIProblem(p wire.Problem) any { return wire.ToOpenAI(p) }
+// openAIProblem and anthropicProblem encode a problem as these APIs do.
+func openAIProblem(p wire.Problem) any    { return wire.ToOpenAI(p) }
+func anthropicProblem(p wire.Problem) any { return wire.ToAnthropic(p) }
 
 // foreignRoutes returns the routes of other protocols.
 func foreignRoutes() []operation {
@@ -108,19 +114,32 @@ func foreignRoutes() []operation {
 		a.anything = method == http.MethodPost
 		return operation{method: method, path: path, name: name, what: what + shape, scope: scope, query: query, foreign: true, encodeProblem: openAIProblem, action: a}
 	}
+	claude := func(path, name, what string, scope wire.Scope, query ...param) operation {
+		a := write("application/json", foreignCalls.anthropic)
+		a.anything = true
+		query = append(query, text("beta", "Ignored."))
+		return operation{method: http.MethodPost, path: path, name: name, what: what + " Request and response follow Anthropic's API.", scope: scope, query: query, foreign: true, encodeProblem: anthropicProblem, action: a}
+	}
 	speak := write("application/json", foreignCalls.mcp)
 	speak.anything = true
 	return []operation{
 		open("POST", "/v1/chat/completions", "chatCompletion", "Creates a chat completion and stores the conversation as a session. The member `cwd` of `metadata` is the working directory of the message. Supports streaming.", wire.ScopeWrite,
-			header("X-Firn-Session", "The session to continue; created if it does not exist.")),
+			header(sessionHeader, "The session to continue; created if it does not exist.")),
 		open("POST", "/v1/responses", "createResponse", "Creates a response, optionally continuing a conversation or an earlier response. Supports streaming.", wire.ScopeWrite),
 		open("GET", "/v1/responses/{response}", "getResponse", "Returns a response.", wire.ScopeRead, text("include", "Ignored."), text("include[]", "Ignored.")),
 		open("DELETE", "/v1/responses/{response}", "deleteResponse", "Hides a response. Nothing is erased.", wire.ScopeWrite),
+		open("GET", "/v1/responses/{response}/input_items", "listInputItems", "Lists the messages that a response answers.", wire.ScopeRead, paging...),
+		open("POST", "/v1/responses/{response}/cancel", "cancelResponse", "Cancels a background response. As these are not supported, it always fails.", wire.ScopeWrite),
 		open("POST", "/v1/conversations", "createConversation", "Creates a conversation (a session).", wire.ScopeWrite),
 		open("GET", "/v1/conversations/{conversation}", "getConversation", "Returns a conversation (a session).", wire.ScopeRead),
 		open("DELETE", "/v1/conversations/{conversation}", "deleteConversation", "Hides a conversation (a session). Nothing is erased.", wire.ScopeWrite),
 		open("GET", "/v1/conversations/{conversation}/items", "listItems", "Lists the items of a conversation.", wire.ScopeRead, paging...),
 		open("POST", "/v1/conversations/{conversation}/items", "createItems", "Adds items to a conversation.", wire.ScopeWrite, text("include", "Ignored."), text("include[]", "Ignored.")),
+		open("GET", "/v1/conversations/{conversation}/items/{item}", "getItem", "Returns an item of a conversation.", wire.ScopeRead, text("include", "Ignored."), text("include[]", "Ignored.")),
+		open("DELETE", "/v1/conversations/{conversation}/items/{item}", "deleteItem", "Hides an item of a conversation from the model. Nothing is erased.", wire.ScopeWrite),
+		claude("/v1/messages", "createMessage", "Answers a conversation and stores it as a session. The members `session` and `cwd` of `metadata` name the session and the working directory. Supports streaming.", wire.ScopeWrite,
+			header(sessionHeader, "The session to continue; created if it does not exist.")),
+		claude("/v1/messages/count_tokens", "countTokens", "Estimates the number of input tokens of a conversation.", wire.ScopeRead),
 		{method: "POST", path: "/mcp", name: "mcp", scope: wire.ScopeRead, what: "Serves the Model Context Protocol over streamable HTTP, without protocol sessions.", foreign: true, action: speak},
 	}
 }

@@ -91,7 +91,7 @@ func (h *HTTP) ServeForwarded(ctx context.Context, w http.ResponseWriter, f Forw
 // forwarded returns the request in its forwarded form, without credentials.
 func (c forwarding) forwarded(body []byte) Forwarded {
 	head := c.r.Header.Clone()
-	for _, name := range []string{"Authorization", "Cookie", "Origin", "Sec-Fetch-Site", "Connection"} {
+	for _, name := range []string{"Authorization", apiKeyHeader, "Cookie", "Origin", "Sec-Fetch-Site", "Connection"} {
 		head.Del(name)
 	}
 	head.Set("X-Request-Id", c.request)

@@ -147,8 +147,8 @@ func seeds(f *testing.F) {
 }
 
 // FuzzRoutes sends arbitrary requests to all routes of a real gateway as an administrator.
-// Every response must have our format, nothing may panic, and errors must not contain
-// message content.
+// Every error must be in firn's format, nothing may panic, and errors must not contain message
+// content.
 func FuzzRoutes(f *testing.F) {
 	seeds(f)
 	table := operations()
@@ -174,7 +174,7 @@ func FuzzRoutes(f *testing.F) {
 		case w.Code >= 400 && !inOurWords(w.Body.Bytes()):
 			t.Errorf("%s %s: %d in other words: %s", r.Method, r.URL, w.Code, w.Body)
 		case w.Code >= 400 && (strings.Contains(w.Body.String(), "tulip") || strings.Contains(w.Body.String(), a.secret)):
-			t.Errorf("%s %s: %d tells %s", r.Method, r.URL, w.Code, w.Body)
+			t.Errorf("%s %s: %d contains %s", r.Method, r.URL, w.Code, w.Body)
 		}
 		if w := httptest.NewRecorder(); true {
 			a.http.ServeHTTP(w, httptest.NewRequest("GET", "http://localhost/healthz", nil))
@@ -185,7 +185,7 @@ func FuzzRoutes(f *testing.F) {
 	})
 }
 
-// inOurWords reports whether a body is an error in our format or in that of another
+// inOurWords reports whether a body is an error in firn's format or in that of another
 // supported protocol.
 func inOurWords(body []byte) bool {
 	var f wire.Failure

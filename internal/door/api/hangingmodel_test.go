@@ -85,7 +85,7 @@ func TestModelThatHangs(t *testing.T) {
 		return len(page.Items) == 1 && page.Items[0].ID == "s"
 	})
 	if stopped, err := c.Stop(ctx, "s"); !stopped || err != nil {
-		t.Errorf("stopping it gave %t, %v", stopped, err)
+		t.Errorf("stopping returned %t, %v", stopped, err)
 	}
 	d.gate <- struct{}{}
 	if answer, err := say("s", "are you there?", true); err != nil || !strings.Contains(answer.Text, "are you there?") {

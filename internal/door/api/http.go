@@ -65,6 +65,8 @@ type Config struct {
 	Tracer *trace.Tracer
 	// Log receives one line per request, without any message content; nil disables it.
 	Log *slog.Logger
+	// Settings returns the settings that people change; nil if there are none.
+	Settings func() []wire.Setting
 	// Version appears in the description of the API.
 	Version string
 	// Web serves the pages for all paths outside the API. If nil, there are no pages and
@@ -72,8 +74,8 @@ type Config struct {
 	Web http.Handler
 	// Peers are the other gateways that serve the same sessions; nil if there are none.
 	Peers Peers
-	// OpenAI and MCP handle those protocols; nil disables them.
-	OpenAI, MCP Foreign
+	// OpenAI, Anthropic and MCP handle those protocols; nil disables them.
+	OpenAI, Anthropic, MCP Foreign
 }
 
 // HTTP is the HTTP handler of a gateway. It may be shared by several servers.

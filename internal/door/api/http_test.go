@@ -100,7 +100,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 	}
 }
 
-// TestBadRequests checks that invalid requests are rejected in our format without any
+// TestBadRequests checks that invalid requests are rejected in firn's format without any
 // effect.
 func TestBadRequests(t *testing.T) {
 	s := newStand(t, api.Config{MaxBody: 1000})
@@ -176,7 +176,7 @@ func TestBadRequests(t *testing.T) {
 				t.Errorf("the problem is %s (%v)", got.body, err)
 			}
 			if asked := s.fake.was(); len(asked) > 0 {
-				t.Errorf("the gateway was asked %q", asked)
+				t.Errorf("the gateway received %q", asked)
 			}
 		})
 	}
@@ -212,7 +212,7 @@ func TestIdempotencyKeyNamesTheMessage(t *testing.T) {
 	s.owner("POST", "/v1/inbound", sending(wire.Inbound{Text: "hi"}), with("Idempotency-Key", "m8"))
 	want := []string{`Turn aaaa-1 "hi" m7`, `Inbound  "hi" m8`}
 	if got := s.fake.was(); !slices.Equal(got, want) {
-		t.Errorf("asked %q, want %q", got, want)
+		t.Errorf("received %q, want %q", got, want)
 	}
 }
 
@@ -237,13 +237,13 @@ func TestErrorsOfTheGateway(t *testing.T) {
 		}
 	}
 	if got := s.owner("GET", "/v1/sessions/aaaa-1/tree"); !strings.Contains(got.body, "/home/me/secret") {
-		t.Errorf("the owner is told %s", got.body)
+		t.Errorf("the owner receives %s", got.body)
 	}
 	if got := s.ask("GET", "/v1/sessions/aaaa-1/tree", bearing(secret)); got.kind() != wire.Internal || strings.Contains(got.body, "secret") {
-		t.Errorf("others are told %s", got.body)
+		t.Errorf("others receive %s", got.body)
 	}
 	if !strings.Contains(log.String(), "/home/me/secret is broken") {
-		t.Errorf("the log says %s", log.String())
+		t.Errorf("the log is %s", log.String())
 	}
 }
 
@@ -258,7 +258,7 @@ func TestPanics(t *testing.T) {
 		t.Errorf("%d %s", got.status, got.body)
 	}
 	if l := log.String(); !strings.Contains(l, "request panicked") || strings.Contains(l, "user said") || !strings.Contains(l, "http_test.go") {
-		t.Errorf("the log says %s", l)
+		t.Errorf("the log is %s", l)
 	}
 	if got := s.owner("GET", "/v1/models"); got.status != 200 {
 		t.Errorf("afterwards: %d", got.status)
@@ -286,7 +286,7 @@ func TestAccessLog(t *testing.T) {
 		}
 	}
 	if strings.Contains(l, "nobody") || strings.Contains(l, secret) {
-		t.Errorf("the log tells too much:\n%s", l)
+		t.Errorf("the log contains too much:\n%s", l)
 	}
 }
 

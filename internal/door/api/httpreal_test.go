@@ -101,10 +101,10 @@ func TestRealGateway(t *testing.T) {
 	// Repeating a message has no effect.
 	again, err := h.owner.Turn(ctx, session.ID, wire.Turn{Text: "hello", ID: "m1"})
 	if err != nil && !errors.Is(err, firn.ErrConflict) || err == nil && again.Entry != answer.Entry {
-		t.Errorf("said twice: %+v %v", again, err)
+		t.Errorf("sent twice: %+v %v", again, err)
 	}
 	if n := strings.Count(strings.Join(onDisk(t, h, session.ID), "\n"), `"id":"m1"`); n != 1 {
-		t.Errorf("the message is there %d times", n)
+		t.Errorf("the message is stored %d times", n)
 	}
 	var received []string
 	for e, err := range h.owner.StreamTurn(ctx, session.ID, wire.Turn{Text: "more"}) {
@@ -114,7 +114,7 @@ func TestRealGateway(t *testing.T) {
 		received = append(received, e.Name)
 	}
 	if !slices.Contains(received, wire.DeltaText) || received[len(received)-1] != wire.TurnCompleted {
-		t.Errorf("heard %q", received)
+		t.Errorf("received %q", received)
 	}
 	got, err := h.owner.Session(ctx, "@agent:main:main")
 	if err != nil || got.ID != session.ID || got.State == nil || got.State.Turns != 2 {
@@ -138,7 +138,7 @@ func TestRealGateway(t *testing.T) {
 	numbers := string(h.set.Append(nil))
 	for _, want := range []string{`firn_appends_total{outcome="ok"} `, `firn_fsync_seconds_count{what="`, `firn_turns_total{outcome="stop"} 2`, "firn_lanes ", "firn_queue_length 0", `firn_answer_seconds_count{provider="scripted"`, `route="/v1/sessions/{id}/turns",status="200"} `} {
 		if !strings.Contains(numbers, want) {
-			t.Errorf("the numbers lack %s:\n%s", want, numbers)
+			t.Errorf("the metrics lack %s:\n%s", want, numbers)
 		}
 	}
 }
@@ -315,14 +315,14 @@ func TestRealDrain(t *testing.T) {
 	}
 	h.stop()
 	if rest, err := io.ReadAll(conn); err != nil || !strings.Contains(string(rest), "event: bye") {
-		t.Errorf("heard %q, %v", rest, err)
+		t.Errorf("received %q, %v", rest, err)
 	}
 	h.end(t)
 	if _, ok := client.Find(t.Context(), h.home, nil); ok {
 		t.Error("it is still found")
 	}
 	if left, err := filepath.Glob(filepath.Join(h.home, "gateway", "*.sock")); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %q %v", left, err)
+		t.Errorf("left over: %q %v", left, err)
 	}
 }
 

@@ -58,11 +58,11 @@ func TestMadeOnce(t *testing.T) {
 			t.Errorf("%s: another request gave %d %s", name, answer.StatusCode, got)
 		}
 		if answer, got := asking(t, h, c.path, c.body, key, id+"-2"); answer.StatusCode != 200 || got == first {
-			t.Errorf("%s: another name gave %d %s", name, answer.StatusCode, got)
+			t.Errorf("%s: another key gave %d %s", name, answer.StatusCode, got)
 		}
 	}
 	if said := d.userTexts("s"); strings.Count(said, "hello") != 2 {
-		t.Errorf("it was said\n%s", said)
+		t.Errorf("the log is\n%s", said)
 	}
 	n := 0
 	for _, err := range d.List(t.Context(), store.Query{}) {
@@ -74,7 +74,7 @@ func TestMadeOnce(t *testing.T) {
 		t.Errorf("there are %d sessions", n)
 	}
 	if answer, _ := asking(t, h, "/v1/sessions", "", key, strings.Repeat("x", 200)); answer.StatusCode != 400 {
-		t.Errorf("a name that is none gave %d", answer.StatusCode)
+		t.Errorf("an invalid key gave %d", answer.StatusCode)
 	}
 }
 

@@ -107,7 +107,7 @@ func tryDeed(t *testing.T, i, nth int, kind faultfs.Kind) (failed, unknown int) 
 			first = idIn(data)
 			done++
 		case status == 200 || try > 10:
-			t.Fatalf("%s: try %d gave %d %s, before %s", name, try, status, data, first)
+			t.Fatalf("%s: attempt %d gave %d %s, before %s", name, try, status, data, first)
 		case problem == wire.Unknown:
 			failed, unknown = failed+1, unknown+1
 		default:
@@ -167,7 +167,7 @@ func TestIdempotencyKeyAfterReset(t *testing.T) {
 		s.stop()
 		s = openShaky(t, fs)
 		if status, _, data := s.post(path, "k1", deeds[i].body); status != 200 || idIn(data) != first {
-			t.Errorf("%s: again gave %d %s", deeds[i].name, status, data)
+			t.Errorf("%s: a repetition gave %d %s", deeds[i].name, status, data)
 		}
 		if m := s.made(onceKey); string(m.key) != later || later == first {
 			t.Errorf("%s: the key points at %s, not at %s", deeds[i].name, m.key, later)

@@ -156,12 +156,12 @@ func tryOnce(t *testing.T, name string, nth int, kind faultfs.Kind, round uint64
 		}
 	}
 	if n, sessions := s.count("precious"); n != 1 || sessions != 2 {
-		t.Errorf("%s: it is there %d times, in %d sessions", name, n, sessions)
+		t.Errorf("%s: it is stored %d times, in %d sessions", name, n, sessions)
 	}
 	for left := range fs.CrashStates(4) {
 		after := openShaky(t, left)
 		if n, sessions := after.count("precious"); n != 1 || sessions != 2 {
-			t.Errorf("%s: after a power cut it is there %d times, in %d sessions", name, n, sessions)
+			t.Errorf("%s: after a power cut it is stored %d times, in %d sessions", name, n, sessions)
 		}
 		after.stop()
 	}

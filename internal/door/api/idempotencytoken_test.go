@@ -18,9 +18,9 @@ func TestAnswersAreTheirs(t *testing.T) {
 	}
 	got := s.ask("POST", "/v1/sessions", append(made, bearing(bound))...)
 	if got.head.Get("Idempotent-Replayed") != "" {
-		t.Errorf("a token was told what the owner was answered: %d %s", got.status, got.body)
+		t.Errorf("a token received the owner's response: %d %s", got.status, got.body)
 	}
 	if again := s.owner("POST", "/v1/sessions", made...); again.head.Get("Idempotent-Replayed") == "" {
-		t.Errorf("the owner was answered anew: %d %s", again.status, again.body)
+		t.Errorf("the owner received a new response: %d %s", again.status, again.body)
 	}
 }

@@ -152,7 +152,7 @@ func startGateway(t *testing.T, home string) *exec.Cmd {
 	}
 	ready := make([]byte, 6)
 	if n, err := out.Read(ready); err != nil || !strings.HasPrefix(string(ready[:n]), "ready") {
-		t.Fatalf("the gateway says %q, %v", ready[:n], err)
+		t.Fatalf("the gateway printed %q, %v", ready[:n], err)
 	}
 	return cmd
 }
@@ -252,14 +252,14 @@ func (l *load) check(st *filestore.Store, clients int) {
 			}
 		}
 		if last != firn.RoleAssistant {
-			l.t.Errorf("session %d: the last word is the %s's", i, last)
+			l.t.Errorf("session %d: the last message is the %s's", i, last)
 		}
 		if len(owed) > 0 {
 			l.t.Errorf("session %d: these answers were never given: %v", i, slices.Collect(maps.Keys(owed)))
 		}
 		for _, id := range l.acked[i] {
 			if times[id] != 1 {
-				l.t.Errorf("session %d: %s was said %d times", i, id, times[id])
+				l.t.Errorf("session %d: %s is stored %d times", i, id, times[id])
 			}
 		}
 	}

@@ -82,7 +82,7 @@ func TestSlowBody(t *testing.T) {
 		t.Errorf("%v: %s", err, all)
 	}
 	if asked := s.fake.was(); len(asked) > 0 {
-		t.Errorf("asked %q", asked)
+		t.Errorf("received %q", asked)
 	}
 }
 

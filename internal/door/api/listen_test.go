@@ -126,7 +126,7 @@ func TestServe(t *testing.T) {
 	both.end(t)
 	for _, path := range []string{both.Socket, filepath.Join(both.home, client.AddressFile)} {
 		if _, err := os.Stat(path); !errors.Is(err, os.ErrNotExist) {
-			t.Errorf("%s was left behind (%v)", path, err)
+			t.Errorf("%s was left over (%v)", path, err)
 		}
 	}
 }
@@ -211,11 +211,11 @@ func TestSocketLeftBehind(t *testing.T) {
 	}
 	l.SetUnlinkOnClose(false)
 	if _, err := tryServe(t, api.ServeOptions{Handler: s.http, Home: home}); !errors.Is(err, firn.ErrLocked) {
-		t.Errorf("on a socket that somebody answers on: %v", err)
+		t.Errorf("on a socket that is in use: %v", err)
 	}
 	l.Close()
 	if _, err := os.Stat(path); err != nil {
-		t.Fatalf("the socket is gone: %v", err)
+		t.Fatalf("the socket is missing: %v", err)
 	}
 	at := serve(t, api.ServeOptions{Handler: s.http, Home: home})
 	if found, ok := client.Find(t.Context(), at.home, nil); !ok {
@@ -267,7 +267,7 @@ func TestDrain(t *testing.T) {
 	at.stop()
 	<-closed
 	if rest, err := io.ReadAll(listening); err != nil || !strings.Contains(string(rest), "event: bye") {
-		t.Errorf("who listens heard %q, %v", rest, err)
+		t.Errorf("the listener received %q, %v", rest, err)
 	}
 	close(finish)
 	if err := <-answered; err != nil {
@@ -295,7 +295,7 @@ func TestDrainEnds(t *testing.T) {
 	<-running
 	at.stop()
 	if rest, err := io.ReadAll(conn); err != nil || !strings.Contains(string(rest), "event: bye") {
-		t.Errorf("heard %q, %v", rest, err)
+		t.Errorf("received %q, %v", rest, err)
 	}
 	at.end(t)
 }
@@ -324,11 +324,11 @@ func TestSlowHeads(t *testing.T) {
 		slow = append(slow, dial(t, at.Socket, "GET /v1/models HTTP/1.1\r\nHost: x\r\nX-A: "))
 	}
 	if _, ok := client.Find(t.Context(), at.home, nil); !ok {
-		t.Error("others are not heard")
+		t.Error("others do not receive it")
 	}
 	for _, conn := range slow {
 		if _, err := io.ReadAll(conn); err != nil {
-			t.Errorf("it was not given up: %v", err)
+			t.Errorf("it was not released: %v", err)
 		}
 	}
 }
@@ -405,7 +405,7 @@ func TestReadiness(t *testing.T) {
 		s.ask("GET", "/readyz")
 	}
 	if calls > 5 {
-		t.Errorf("the disk was asked %d times", calls)
+		t.Errorf("the disk was accessed %d times", calls)
 	}
 	fail = fmt.Errorf("write to /home/me: %w", firn.ErrNotSaved)
 	s = newStand(t, api.Config{Ready: func(context.Context) error { return fail }})

@@ -88,11 +88,11 @@ var matrix = []struct {
 }{
 	{rights{open, 200, 200}, "health openapi readiness"},
 	{rights{wire.ScopeHook, 200, 200}, "me"},
-	{rights{wire.ScopeRead, 200, 200}, "allEvents getConversation getResponse indexState listAgents listBin listFormats listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
+	{rights{wire.ScopeRead, 200, 200}, "allEvents countTokens getConversation getItem getResponse indexState listAgents listBin listFormats listInputItems listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
 	{rights{wire.ScopeRead, 200, 404}, "getNote listMemoryChanges listNotes recall"},
-	{rights{wire.ScopeRead, 403, 403}, "listSources listTags metrics ops usage usageReport"},
+	{rights{wire.ScopeRead, 403, 403}, "listSettings listSources listTags metrics ops usage usageReport"},
 	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listApprovals listChildren listCompactions listEntries sessionEvents"},
-	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createResponse deleteConversation deleteResponse patchSessions"},
+	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createMessage createResponse cancelResponse deleteConversation deleteItem deleteResponse patchSessions"},
 	{rights{wire.ScopeWrite, 200, 403}, "importSession newSession"},
 	{rights{wire.ScopeWrite, 200, 404}, "clearNotes dream editNote forget remember undoMemory"},
 	{rights{wire.ScopeWrite, 403, 403}, "inbound"},
@@ -164,7 +164,7 @@ func (r rights) want(who int) int {
 
 // TestAuthMatrix requests every operation as every caller.
 func TestAuthMatrix(t *testing.T) {
-	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, MCP: foreign, Web: http.NotFoundHandler()})
+	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, Anthropic: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
 	s.fake.stream = nil
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	all := askers(s)
@@ -179,7 +179,7 @@ func TestAuthMatrix(t *testing.T) {
 			for i, who := range all {
 				want, special := doors(op.OperationID, i)
 				if !known && !special {
-					t.Errorf("%s is not in the matrix: say who may do it", op.OperationID)
+					t.Errorf("%s is not in the matrix: add who may use it", op.OperationID)
 					break
 				}
 				if !special {
@@ -254,3 +254,6 @@ func (s *stand) status(who asker, method, path, name string, streams bool) int {
 	response.Body.Close()
 	return response.StatusCode
 }
+
+// someSettings returns the settings of a gateway.
+func someSettings() []wire.Setting { return []wire.Setting{{}} }

@@ -48,7 +48,7 @@ func TestNotesOfBoundTokens(t *testing.T) {
 			got := s.ask(method, path+test.query, changes...)
 			asked := strings.Join(s.fake.was(), "; ")
 			if got.status != test.status || !strings.Contains(asked, test.asked) || test.status == http.StatusNotFound && strings.Contains(asked, "{Agent:") {
-				t.Errorf("%s%s: %d %s, asked %q", route, test.query, got.status, got.body, asked)
+				t.Errorf("%s%s: %d %s, received %q", route, test.query, got.status, got.body, asked)
 			}
 		}
 	}

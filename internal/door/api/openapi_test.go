@@ -47,7 +47,7 @@ func TestOpenAPIIsCheckedIn(t *testing.T) {
 	}
 	kept, err := os.ReadFile(path)
 	if err != nil || string(kept) != string(data) {
-		t.Errorf("docs/openapi.json is not what the gateway says of itself (%v): run go test ./internal/door/api -run OpenAPI -update-openapi", err)
+		t.Errorf("docs/openapi.json does not match the gateway (%v): run go test ./internal/door/api -run OpenAPI -update-openapi", err)
 	}
 }
 
@@ -67,7 +67,7 @@ var bodies = map[string]any{
 // TestEveryOperationAnswers requests every operation of the description. Requests and
 // responses must match it, and a caller with too small a scope must be rejected.
 func TestEveryOperationAnswers(t *testing.T) {
-	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, MCP: foreign, Web: http.NotFoundHandler()})
+	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, Anthropic: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	if doc.OpenAPI != "3.1.0" || doc.Info.Version != "1.2.3" {
 		t.Errorf("it is %s of %s", doc.OpenAPI, doc.Info.Version)

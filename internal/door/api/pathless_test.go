@@ -41,11 +41,11 @@ func TestWhoKnowsPlaces(t *testing.T) {
 	err := fmt.Errorf("append to session x: %w: %w", firn.ErrNotSaved, errors.Join(&fs.PathError{Op: "write", Path: dir + "/x.jsonl", Err: syscall.ENOSPC}))
 	p := problemWithoutPaths(gateway.ProblemOf(err), err)
 	if p.Kind != wire.NotSaved || strings.Contains(p.Message, "ann") || !strings.Contains(p.Message, "…/x.jsonl: no space left") {
-		t.Errorf("it is told as %+v", p)
+		t.Errorf("it is reported as %+v", p)
 	}
 	for who, knows := range map[*identity]bool{{owner: true}: true, {scope: wire.ScopeAdmin}: true, {scope: wire.ScopeWrite}: false, {}: false} {
 		if who.seesPaths() != knows {
-			t.Errorf("%+v knows: %v", who, !knows)
+			t.Errorf("%+v has it: %v", who, !knows)
 		}
 	}
 	event := func(name string, data any) wire.Event {
@@ -61,11 +61,11 @@ func TestWhoKnowsPlaces(t *testing.T) {
 		wire.TurnFailed:     wire.Problem{Message: "write /a/b/c: full"}, wire.NoticeEvent: wire.Notice{Text: "see /a/b/c"}, wire.CompactionCompleted: wire.Compaction{Error: "write /a/b/c: full"},
 	} {
 		if e := eventWithoutPaths(event(name, data)); strings.Contains(string(e.Data), "/a/b") || !json.Valid(e.Data) {
-			t.Errorf("%s tells %s", name, e.Data)
+			t.Errorf("%s reveals %s", name, e.Data)
 		}
 	}
 	if e := eventWithoutPaths(event(wire.CompactionCompleted, wire.Compaction{Summary: "they wrote /a/b/c"})); !strings.Contains(string(e.Data), "/a/b/c") {
-		t.Errorf("what was said became %s", e.Data)
+		t.Errorf("the message became %s", e.Data)
 	}
 }
 

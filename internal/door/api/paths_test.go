@@ -35,17 +35,17 @@ func TestPathsAreForTheOwner(t *testing.T) {
 	for path, tells := range map[string]bool{"/v1/status": true, "/v1/ops": true, "/v1/sources": false, one: true, "/v1/sessions": false, "/v1/running": false, "/v1/keys": false} {
 		for _, scope := range []wire.Scope{wire.ScopeRead, wire.ScopeWrite} {
 			if text := ask(scope, path); strings.Contains(text, home) {
-				t.Errorf("%s tells a token of scope %s where the home is: %s", path, scope, text)
+				t.Errorf("%s reveals the path of the home to a token of scope %s: %s", path, scope, text)
 			}
 		}
 		if text := ask(wire.ScopeAdmin, path); tells && !strings.Contains(text, home) {
-			t.Errorf("%s does not tell who runs it where things are: %s", path, text)
+			t.Errorf("%s does not give the owner the paths: %s", path, text)
 		}
 	}
 	if text := ask(wire.ScopeRead, one); !strings.Contains(text, `"files":["…/`+filepath.Base(string(session.ID))) {
 		t.Errorf("files lost their names: %s", text)
 	}
 	if s := must(h.owner.Status(t.Context()))(t); s.TCP != h.TCP || s.Home != home {
-		t.Errorf("the owner is told %+v", s)
+		t.Errorf("the owner receives %+v", s)
 	}
 }

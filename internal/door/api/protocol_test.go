@@ -290,7 +290,7 @@ func (r *rehearsal) matchObject(at string, want, got map[string]any) error {
 	}
 	for name := range got {
 		if _, ok := want[name]; !ok {
-			return fmt.Errorf("%s has %s, which the text does not tell", at, name)
+			return fmt.Errorf("%s has %s, which the document does not describe", at, name)
 		}
 	}
 	return nil

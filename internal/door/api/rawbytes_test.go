@@ -19,7 +19,7 @@ func TestExactBytes(t *testing.T) {
 		t.Errorf("the request is %d %q", got.status, got.body)
 	}
 	if got := s.owner("GET", "/v1/sessions/aaaa-1/window?file"); got.status != 400 {
-		t.Errorf("the request of nobody is %d %q", got.status, got.body)
+		t.Errorf("the unauthenticated request is %d %q", got.status, got.body)
 	}
 	var page wire.Page[wire.Entry]
 	got = s.owner("GET", "/v1/sessions/aaaa-1/entries?as=text")

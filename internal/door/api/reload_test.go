@@ -267,7 +267,7 @@ func TestReloadInTheMiddle(t *testing.T) {
 		t.Errorf("it grew to %q", grown)
 	}
 	if got := <-plain; got != "Hello **world**\n\nand more" {
-		t.Errorf("a plain stream heard %q", got)
+		t.Errorf("a plain stream received %q", got)
 	}
 }
 
@@ -294,7 +294,7 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 			t.Errorf("%s is of session %q", e.Name, e.Session)
 		case e.Name == wire.TurnPartial && json.Unmarshal(e.Data, &p) == nil:
 			if received = p.Text; p.Thinking != "let me see" || p.Entry == "" {
-				t.Errorf("it is told %s", e.Data)
+				t.Errorf("it receives %s", e.Data)
 			}
 			go func() {
 				pieces <- "world"
@@ -308,7 +308,7 @@ func TestAllEventsInTheMiddle(t *testing.T) {
 		}
 	}
 	if received != "Hello world" || names[0] != wire.TurnStarted || names[1] != wire.TurnPartial {
-		t.Errorf("heard %q, in %v", received, names)
+		t.Errorf("received %q, in %v", received, names)
 	}
 }
 
@@ -343,7 +343,7 @@ func (s *stage) listen(t *testing.T, joined chan<- struct{}) string {
 			}
 		case e.Name == wire.TurnCompleted:
 			if !strings.HasPrefix(whole, received) || received == "" {
-				t.Errorf("heard %q of %q", received, whole)
+				t.Errorf("received %q of %q", received, whole)
 			}
 			return whole
 		}

@@ -236,6 +236,7 @@ func statusRoutes() []operation {
 			{name: "since", kind: "date-time", what: "Only usage on or after the day of this time."}, text("format", "Response format; default: json.", "json", "csv"),
 		}, action: action{out: reflect.TypeFor[wire.UsageReport](), content: typeCSV, run: on(usageCalls.report)}},
 		{method: "GET", path: "/v1/status", name: "status", scope: wire.ScopeRead, what: "Returns the gateway's status.", action: give(statusCalls.status)},
+		{method: "GET", path: "/v1/settings", name: "listSettings", scope: wire.ScopeRead, what: "Lists the settings of agents, models and the terminal, and where each is set.", action: give(statusCalls.listSettings)},
 		{method: "GET", path: "/v1/agents", name: "listAgents", scope: wire.ScopeRead, what: "Lists agents.", action: give(statusCalls.listAgents)},
 		{method: "GET", path: "/v1/models", name: "listModels", scope: wire.ScopeRead, what: "Lists available models. The response also has the fields of OpenAI's API, in which agents are listed as models.", query: []param{flag("local", "Also asks the servers on the gateway's machine, such as Ollama, for their models.")}, action: give(statusCalls.listModels)},
 		{method: "GET", path: "/v1/models/{model}", name: "getModel", scope: wire.ScopeRead, what: "Returns a model or an agent in the format of OpenAI's API.", encodeProblem: openAIProblem, action: give(statusCalls.getModel)},

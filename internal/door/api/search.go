@@ -19,6 +19,7 @@ func searchRoutes() []operation {
 			flag("prompt", "The query is a prompt: its words are searched without syntax, hidden entries are left out, and there are no hits unless one is likely to be about it."),
 			flag("group", "Put the hits of a page that are in the same session one after the other; the session with the best hit is first."),
 			text("in", "Search messages, tool output, or both.", string(search.InTalk), string(search.InTools), string(search.InAll)),
+			text("machines", "How sessions of jobs, hooks and sub-agents rank: lower than those of people (the default), equal, not at all, or only they.", machineNames()...),
 			flag("literal", "Find the query as it is written, word for word, in the session of this ID: every entry with it, the latest first. Other filters than in do not apply."),
 			count("before", "Number of items before each hit; default 4."), count("after", "Number of items after each hit; default 4. At most 16 in all."),
 		}, count("limit", "Maximum number of hits, up to 100; default 20."), text("cursor", "Cursor of the previous response.")), action: give(searchCalls.search)},
@@ -36,11 +37,19 @@ func roleNames() []string {
 	return names
 }
 
+func machineNames() []string {
+	var names []string
+	for _, how := range search.AllMachines() {
+		names = append(names, string(how))
+	}
+	return names
+}
+
 func (c searchCalls) search() (wire.Found, error) {
 	q := &c.query
 	want := wire.SearchQuery{
 		Query: q.text("q"), Role: q.text("role"), Tool: q.text("tool"), Agent: q.text("agent"), Key: q.text("key"), Source: q.text("source"),
-		Path: q.text("path"), Session: q.text("session"), Since: q.text("since"), Until: q.text("until"), In: q.text("in"), Literal: q.flag("literal"), Prompt: q.flag("prompt"), Group: q.flag("group"),
+		Path: q.text("path"), Session: q.text("session"), Since: q.text("since"), Until: q.text("until"), In: q.text("in"), Machines: q.text("machines"), Literal: q.flag("literal"), Prompt: q.flag("prompt"), Group: q.flag("group"),
 		Limit: int(q.number("limit", search.MaxLimit)), Cursor: q.text("cursor"),
 	}
 	for name, into := range map[string]**int{"before": &want.Before, "after": &want.After} {

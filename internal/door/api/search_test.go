@@ -16,7 +16,7 @@ func TestSearchIsBoundToTheToken(t *testing.T) {
 		t.Errorf("%d %s %v", got.status, got.body, s.fake.was())
 	}
 	if theirs, all := s.ask("GET", "/v1/index", secret).body, s.owner("GET", "/v1/index").body; strings.Contains(theirs, "2") || !strings.Contains(all, "2") {
-		t.Errorf("of how many sessions there are a bound token is told %s, the owner %s", theirs, all)
+		t.Errorf("of how many sessions there are a bound token receives %s, the owner %s", theirs, all)
 	}
 	for _, path := range []string{"/v1/index/rebuild", "/v1/index/check"} {
 		if got := s.ask("POST", path, secret); got.status != 403 {

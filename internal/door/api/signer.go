@@ -23,7 +23,7 @@ const signedPatience = 10 * time.Second
 // The body is read before authentication, so it has tighter limits, and only a few such
 // bodies are read at a time.
 func (c *call) authenticateSignature(refused error) (identity, error) {
-	if c.r.Header.Get("Authorization") != "" || wire.KindOf(refused) != wire.NoToken {
+	if c.r.Header.Get("Authorization") != "" || c.r.Header.Get(apiKeyHeader) != "" || wire.KindOf(refused) != wire.NoToken {
 		return identity{}, refused // a token, if sent, must be valid
 	}
 	name := c.r.PathValue("hook")

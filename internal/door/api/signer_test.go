@@ -62,10 +62,10 @@ func TestSignedHooks(t *testing.T) {
 		got := s.ask("POST", c.target, c.who...)
 		asked := s.fake.was()
 		if got.status != c.status || (len(asked) == 1) != (c.status == 200) {
-			t.Errorf("%s: %d %s, asked %q", name, got.status, got.body, asked)
+			t.Errorf("%s: %d %s, received %q", name, got.status, got.body, asked)
 		}
 		if c.status == 200 && name != "signed with nothing in it" && !slices.Equal(asked, []string{`Hook ` + c.target[len("/v1/hooks/"):] + ` " {\"a\": 1}\r\n" application/json ""`}) {
-			t.Errorf("%s: asked %q", name, asked)
+			t.Errorf("%s: received %q", name, asked)
 		}
 		if c.status == 401 && c.target != "/v1/maintenance" && name != "a token that is wrong" && failure(t, got) != failure(t, refused) {
 			t.Errorf("%s: %s, of no hook it is %s", name, got.body, refused.body)
@@ -73,11 +73,11 @@ func TestSignedHooks(t *testing.T) {
 	}
 	for _, word := range []string{"another algorithm", "expected one header", "does not match the body", "hook=signed", "who=hook:signed"} {
 		if !strings.Contains(log.String(), word) {
-			t.Errorf("the log does not say %q:\n%s", word, &log)
+			t.Errorf("the log does not contain %q:\n%s", word, &log)
 		}
 	}
 	if strings.Contains(log.String(), hookSecret) || strings.Contains(log.String(), "sha256=0") {
-		t.Errorf("the log tells a secret:\n%s", &log)
+		t.Errorf("the log contains a secret:\n%s", &log)
 	}
 }
 
@@ -100,7 +100,7 @@ func TestForwardedSigner(t *testing.T) {
 		w := httptest.NewRecorder()
 		s.http.ServeForwarded(t.Context(), w, api.Forwarded{Method: "POST", URI: "/v1/hooks/signed", Caller: api.Principal{Name: "hook:signed", Scope: wire.ScopeHook, Hook: hook}, Body: []byte("{}")})
 		if w.Code != status {
-			t.Errorf("who signed %q: %d", hook, w.Code)
+			t.Errorf("signed with %q: %d", hook, w.Code)
 		}
 	}
 }

@@ -118,14 +118,14 @@ func TestReadersThatDoNotRead(t *testing.T) {
 				if _, err := h.owner.Session(t.Context(), string(id)); err != nil {
 					t.Fatalf("the owner: %v", err)
 				}
-				// What is allocated during a collection counts although it may be garbage. Memory
-				// that is held is there in each of several collections.
+				// Memory allocated during a collection is counted although it may be garbage.
+				// Memory in use is counted in each of several collections.
 				most = max(most, min(heapNow(), heapNow(), heapNow())-before)
 			}
 			if most > 100<<20 {
-				t.Errorf("%d MB were taken", most>>20)
+				t.Errorf("%d MB were used", most>>20)
 			}
-			t.Logf("%d MB were taken", most>>20)
+			t.Logf("%d MB were used", most>>20)
 			for _, conn := range conns {
 				conn.Close()
 			}
@@ -160,7 +160,7 @@ func TestLargePage(t *testing.T) {
 				t.Fatalf("%s: %d entries, %v", as, len(page.Items), err)
 			}
 			if rest, err := io.ReadAll(answer.Body); err != nil || strings.TrimSpace(string(rest)) != "" {
-				t.Errorf("%s: behind it is %q, %v", as, rest, err)
+				t.Errorf("%s: after it is %q, %v", as, rest, err)
 			}
 			answer.Body.Close()
 			got := strings.Join(onDisk(t, h, id), "\n")

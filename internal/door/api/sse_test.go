@@ -91,7 +91,7 @@ func TestStreamOfASession(t *testing.T) {
 	all := hear(t, response.Body, 3)
 	slices.SortFunc(all, func(a, b received) int { return strings.Compare(a.name, b.name) }) // a delta may arrive earlier
 	if got, want := []string{all[0].name, all[1].id + " " + all[1].name, all[2].id + " " + all[2].name}, []string{"delta.text", "20 entry.appended", "30 entry.appended"}; !slices.Equal(got, want) {
-		t.Fatalf("heard %q, want %q", got, want)
+		t.Fatalf("received %q, want %q", got, want)
 	}
 	if e := all[1].event; e.Session != "aaaa-1" || e.Pos != 20 || e.Name != wire.EntryAppended || !strings.Contains(string(e.Data), `"text":"1"`) {
 		t.Errorf("the event is %+v", e)
@@ -138,7 +138,7 @@ func TestStreamResumes(t *testing.T) {
 	}
 	for i, text := range texts {
 		if text != fmt.Sprint(i) {
-			t.Fatalf("heard %q", texts)
+			t.Fatalf("received %q", texts)
 		}
 	}
 }
@@ -158,7 +158,7 @@ func TestHeartbeat(t *testing.T) {
 		read("retry: 1000\n\n")
 		read(":\n\n:\n\n")
 		if took := time.Since(begun); took != 30*time.Second {
-			t.Errorf("two signs of life took %s", took)
+			t.Errorf("two heartbeats took %s", took)
 		}
 		s.fake.live <- wire.Event{Name: wire.TurnStarted, Session: "aaaa-1"}
 		read("event: turn.started\n")
@@ -182,13 +182,13 @@ func TestSlowListener(t *testing.T) {
 		last := all[len(all)-1]
 		before := all[len(all)-2]
 		if last.name != wire.Gap || last.id != before.id || last.event.Pos != before.event.Pos || len(all) > 30 {
-			t.Fatalf("heard %q", names(all))
+			t.Fatalf("received %q", names(all))
 		}
 		// Nothing is missing from there on.
 		response = s.listen(t.Context(), "GET", "/v1/sessions/aaaa-1/events", with("Last-Event-ID", last.id))
 		again := hear(t, response.Body, 1)
 		if again[0].event.Pos != last.event.Pos+10 {
-			t.Errorf("after the gap at %d comes %d", last.event.Pos, again[0].event.Pos)
+			t.Errorf("after the gap at %d the next is %d", last.event.Pos, again[0].event.Pos)
 		}
 		response.Body.Close()
 	})
@@ -229,7 +229,7 @@ func TestGapAndByeOfTheGateway(t *testing.T) {
 		s.fake.live <- wire.Event{Name: name, Session: "aaaa-1"}
 		all := hear(t, response.Body, -1) // returns because the stream ends
 		if len(all) != 1 || all[0].name != name {
-			t.Errorf("heard %q", names(all))
+			t.Errorf("received %q", names(all))
 		}
 		if name == wire.Gap && (all[0].event.Pos != 10 || all[0].id != "10") {
 			t.Errorf("the gap is at %+v", all[0])
@@ -251,7 +251,7 @@ func TestByeOnDrain(t *testing.T) {
 	talk := s.listen(t.Context(), "POST", "/v1/sessions/aaaa-1/turns", with("Accept", "text/event-stream"))
 	s.http.Drain()
 	if all := hear(t, response.Body, -1); len(all) != 1 || all[0].name != wire.Bye {
-		t.Errorf("heard %q", names(all))
+		t.Errorf("received %q", names(all))
 	}
 	close(turned)
 	if all := hear(t, talk.Body, -1); len(all) != 2 || all[1].name != wire.TurnCompleted {
@@ -259,11 +259,11 @@ func TestByeOnDrain(t *testing.T) {
 	}
 	for target, status := range map[string]int{"/v1/events": 503, "/readyz": 503, "/healthz": 200, "/v1/models": 200} {
 		if got := s.owner("GET", target); got.status != status {
-			t.Errorf("%s while it goes: %d", target, got.status)
+			t.Errorf("%s while a turn runs: %d", target, got.status)
 		}
 	}
 	if got := s.owner("POST", "/v1/sessions/aaaa-1/turns", sending(wire.Turn{Text: "x"})); got.kind() != wire.Closing || got.head.Get("Retry-After") == "" {
-		t.Errorf("a turn while it goes: %d %s", got.status, got.body)
+		t.Errorf("a turn while another runs: %d %s", got.status, got.body)
 	}
 }
 
@@ -273,13 +273,13 @@ func TestStreamOfATurn(t *testing.T) {
 	response := s.listen(t.Context(), "POST", "/v1/sessions/aaaa-1/turns", stream, sending(wire.Turn{Text: "hi", ID: "m"}))
 	all := hear(t, response.Body, -1)
 	if got := names(all); !slices.Equal(got, []string{" turn.started", " delta.text", " turn.completed"}) {
-		t.Errorf("heard %q", got)
+		t.Errorf("received %q", got)
 	}
 	if string(all[1].event.Data) != `{"text":"<you>\nsaid"}` {
 		t.Errorf("the delta is %s", all[1].event.Data)
 	}
 	if asked := s.fake.was(); !slices.Contains(asked, `StreamTurn aaaa-1 "hi" m`) {
-		t.Errorf("asked %q", asked)
+		t.Errorf("received %q", asked)
 	}
 	// A rejected turn has a status and no stream.
 	s.fake.fail = &wire.Problem{Kind: wire.Busy, Message: "too many wait"}
@@ -289,7 +289,7 @@ func TestStreamOfATurn(t *testing.T) {
 	}
 	response = s.listen(t.Context(), "POST", "/v1/sessions/nobody/turns", stream, sending(wire.Turn{Text: "hi"}))
 	if response.StatusCode != 404 {
-		t.Errorf("a turn of nobody: %d", response.StatusCode)
+		t.Errorf("an unknown turn: %d", response.StatusCode)
 	}
 }
 
@@ -329,6 +329,6 @@ func TestBoundListener(t *testing.T) {
 		got = append(got, h.id+string(h.event.Session)+" "+h.name)
 	}
 	if want := []string{"aaaa-2 turn.started", "cccc-1 turn.started", " bye"}; !slices.Equal(got, want) {
-		t.Errorf("heard %q, want %q", got, want)
+		t.Errorf("received %q, want %q", got, want)
 	}
 }

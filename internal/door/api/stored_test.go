@@ -87,7 +87,7 @@ func readStored(t *testing.T, c *client.Client, long string) {
 		}
 	}
 	if got := strings.Join(texts, ", "); got != "s-a, s-broken, s-gone asked for, agent:main:a>s-broken, agent:main:b>s-a" {
-		t.Errorf("it holds %s", got)
+		t.Errorf("it contains %s", got)
 	}
 	var lines []string
 	for line, err := range c.StoredLines(t.Context(), "s-a") {

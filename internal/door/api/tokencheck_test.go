@@ -26,7 +26,7 @@ func TestUncheckable(t *testing.T) {
 	} {
 		got := h.tokenCheckError(c.err)
 		if wire.KindOf(got) != c.want || strings.Contains(got.Error(), "/home/me") {
-			t.Errorf("%v is told as %v, %s", c.err, got, wire.KindOf(got))
+			t.Errorf("%v is reported as %v, %s", c.err, got, wire.KindOf(got))
 		}
 	}
 }

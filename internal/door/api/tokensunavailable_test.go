@@ -44,7 +44,7 @@ func TestTokensFarAway(t *testing.T) {
 		cookie := s.enter(wire.Login{Token: admin})
 		keep.away.Store(true)
 		if got := s.ask("POST", "/v1/sessions", bearing(admin)); got.status != 200 {
-			t.Errorf("at once: %d %s", got.status, got.body)
+			t.Errorf("immediately: %d %s", got.status, got.body)
 		}
 		time.Sleep(time.Minute)
 		for _, c := range []struct {

@@ -121,7 +121,7 @@ func TestLostSocket(t *testing.T) {
 		time.Sleep(time.Millisecond)
 	}
 	if got := s.owner("GET", "/readyz"); !strings.Contains(got.body, "another process listens") {
-		t.Errorf("it says %s", got.body)
+		t.Errorf("got %s", got.body)
 	}
 	at.end(t)
 	if _, err := os.Stat(at.Socket); err != nil {

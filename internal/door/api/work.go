@@ -28,7 +28,8 @@ func (c workCalls) hook() (wire.Routed, error) {
 		return wire.Routed{}, err
 	}
 	head := c.r.Header.Clone()
-	head.Del("Authorization") // the credential is not passed on
+	head.Del("Authorization") // credentials are not passed on
+	head.Del(apiKeyHeader)
 	return c.gateway.Hook(c.r.Context(), name, body, textproto.MIMEHeader(head))
 }
 

@@ -75,14 +75,14 @@ func TestRefuse(t *testing.T) {
 	handed, rest := bufio.NewReader(in), ""
 	line, err := handed.ReadString('\n')
 	if err != nil || line != `{"id":1,"method":"a"}`+"\n" {
-		t.Fatalf("handed on %q, %v", line, err)
+		t.Fatalf("passed on %q, %v", line, err)
 	}
 	if _, err := io.WriteString(out, `{"id":1,"result":{}}`+"\n"); err != nil {
 		t.Fatal(err)
 	}
 	more, err := io.ReadAll(handed)
 	if rest += string(more); err != nil || rest != "" {
-		t.Errorf("handed on %q, %v", rest, err)
+		t.Errorf("passed on %q, %v", rest, err)
 	}
 	for _, want := range []string{
 		`{"jsonrpc":"2.0","id":2,"error":{"code":-32600,"message":"request rejected: the members \"x\" and \"X\" differ only in case"}}`,

@@ -15,21 +15,22 @@ import (
 
 // searchArgs are the arguments of search_sessions.
 type searchArgs struct {
-	Query   string `json:"query" jsonschema:"words to search for; also \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters such as role:user, tool:NAME, since:7d, until:2026-11-01, in:tools"`
-	Agent   string `json:"agent,omitempty" jsonschema:"only sessions of this agent"`
-	Key     string `json:"key,omitempty" jsonschema:"only sessions of this key"`
-	Session string `json:"session,omitempty" jsonschema:"only this session: its ID or a prefix of it"`
-	Limit   int    `json:"limit,omitempty" jsonschema:"maximum number of hits: default 5, at most 20"`
-	Before  *int   `json:"before,omitempty" jsonschema:"number of messages before each hit: default 1"`
-	After   *int   `json:"after,omitempty" jsonschema:"number of messages after each hit: default 1"`
-	Group   bool   `json:"group,omitempty" jsonschema:"put hits of the same session one after the other"`
-	Cursor  string `json:"cursor,omitempty" jsonschema:"cursor of an earlier search to continue"`
+	Query    string `json:"query" jsonschema:"words to search for; also \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters such as role:user, tool:NAME, since:7d, until:2026-11-01, in:tools"`
+	Agent    string `json:"agent,omitempty" jsonschema:"only sessions of this agent"`
+	Key      string `json:"key,omitempty" jsonschema:"only sessions of this key"`
+	Session  string `json:"session,omitempty" jsonschema:"only this session: its ID or a prefix of it"`
+	Limit    int    `json:"limit,omitempty" jsonschema:"maximum number of hits: default 5, at most 20"`
+	Before   *int   `json:"before,omitempty" jsonschema:"number of messages before each hit: default 1"`
+	After    *int   `json:"after,omitempty" jsonschema:"number of messages after each hit: default 1"`
+	Machines string `json:"machines,omitempty" jsonschema:"how sessions of jobs, hooks and sub-agents rank: lower (default), equal, hide or only"`
+	Group    bool   `json:"group,omitempty" jsonschema:"put hits of the same session one after the other"`
+	Cursor   string `json:"cursor,omitempty" jsonschema:"cursor of an earlier search to continue"`
 }
 
 // search implements search_sessions.
 func (d *toolServer) search(ctx context.Context, _ *sdk.CallToolRequest, a searchArgs) (*sdk.CallToolResult, any, error) {
 	one := 1
-	q := wire.SearchQuery{Query: a.Query, Agent: a.Agent, Key: a.Key, Session: a.Session, Before: a.Before, After: a.After, Limit: bounded(a.Limit, 5, 20), Cursor: a.Cursor, Group: a.Group}
+	q := wire.SearchQuery{Query: a.Query, Agent: a.Agent, Key: a.Key, Session: a.Session, Before: a.Before, After: a.After, Limit: bounded(a.Limit, 5, 20), Cursor: a.Cursor, Group: a.Group, Machines: a.Machines}
 	if q.Before == nil {
 		q.Before = &one
 	}

@@ -126,7 +126,7 @@ func TestReading(t *testing.T) {
 			}
 		}
 		if !strings.Contains(text, "earlier messages omitted") || !strings.Contains(text, "later messages omitted") {
-			t.Errorf("around %s it does not say that there is more:\n%s", name, text)
+			t.Errorf("around %s it does not report that there is more:\n%s", name, text)
 		}
 	}
 	text, _ = s.tool("read_session", readArgs{Session: string(id), Around: string(entries[0]), Before: &three, After: &one})
@@ -154,7 +154,7 @@ func TestSending(t *testing.T) {
 	result, err := s.CallTool(t.Context(), params)
 	s.must(err)
 	if result.IsError || <-s.progress != "t: the agent is answering" {
-		t.Errorf("it came to %+v", result)
+		t.Errorf("the result is %+v", result)
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	failed := make(chan error)
@@ -168,7 +168,7 @@ func TestSending(t *testing.T) {
 	}
 	cancel()
 	if err := <-failed; err == nil {
-		t.Error("a call that was cancelled went well")
+		t.Error("a canceled call succeeded")
 	}
 	session, err := s.c.Session(t.Context(), "@notes")
 	s.must(err)
@@ -180,7 +180,7 @@ func TestSending(t *testing.T) {
 	}
 	for _, bad := range []sendArgs{{}, {Text: "x", Session: "a", Key: "b"}, {Text: "x", Session: "nobody"}, {Text: "x", Agent: "nobody"}} {
 		if text, failed := s.tool("send_message", bad); !failed || text == "" {
-			t.Errorf("%+v says %s", bad, text)
+			t.Errorf("%+v returned %s", bad, text)
 		}
 	}
 }
@@ -202,6 +202,6 @@ func TestDirectory(t *testing.T) {
 		}
 	}
 	if text, failed := s.tool("send_message", sendArgs{Text: "hello", CWD: "a\nb"}); !failed {
-		t.Errorf("no directory is taken: %s", text)
+		t.Errorf("a missing directory is accepted: %s", text)
 	}
 }

@@ -2,10 +2,10 @@ package openaiapi
 
 import (
 	"encoding/json"
-	"net/http"
 
 	"firn.dev"
 	"firn.dev/internal/base/sse"
+	"firn.dev/internal/door/conversation"
 	"firn.dev/wire"
 )
 
@@ -72,16 +72,16 @@ type chatUsage struct {
 }
 
 // whole returns the complete answer.
-func (c *completion) whole(t *turn, id firn.ID) chatAnswer {
-	reply := &chatReply{Role: "assistant", ToolCalls: chatCalls(t.answer.Pending, false)}
-	if text := joinRounds(t.rounds); text != "" || len(reply.ToolCalls) == 0 {
+func (c *completion) whole(t *conversation.Turn, id firn.ID) chatAnswer {
+	reply := &chatReply{Role: "assistant", ToolCalls: chatCalls(t.Answer.Pending, false)}
+	if text := t.Text(); text != "" || len(reply.ToolCalls) == 0 {
 		reply.Content = &text
 	}
-	usage := usageOf(t.answer.Usage)
+	usage := usageOf(t.Answer.Usage)
 	return chatAnswer{
 		ID: c.id, Object: "chat.completion", Created: c.created, Model: c.model, Usage: &usage,
-		Choices: []chatChoice{{Message: reply, FinishReason: finish(t.answer)}},
-		Firn:    &location{Session: id, Entry: t.answer.Entry},
+		Choices: []chatChoice{{Message: reply, FinishReason: finish(t.Answer)}},
+		Firn:    &location{Session: id, Entry: t.Answer.Entry},
 	}
 }
 
@@ -111,66 +111,66 @@ func finish(a wire.Answer) *string {
 }
 
 // stream answers with server-sent events.
-func (c *completion) stream(p *placed, terms wire.TurnOptions) error {
-	done, err := c.v.run(p, terms, c)
+func (c *completion) stream(p *conversation.Placed, terms wire.TurnOptions) error {
+	done, err := c.v.Run(p, terms, c)
 	if err != nil {
 		return c.endWithError(err)
 	}
-	c.v.remember(p, done)
-	c.keepAlive()
-	if calls := chatCalls(done.answer.Pending, true); len(calls) > 0 {
+	c.v.Remember(p, done)
+	c.KeepAlive()
+	if calls := chatCalls(done.Answer.Pending, true); len(calls) > 0 {
 		c.sendDelta(chatDelta{ToolCalls: calls}, nil)
 	}
-	c.sendDelta(chatDelta{}, finish(done.answer))
+	c.sendDelta(chatDelta{}, finish(done.Answer))
 	if c.usage {
-		usage := usageOf(done.answer.Usage)
-		c.send(chatAnswer{Choices: []chatChoice{}, Usage: &usage, Firn: &location{Session: p.at.session, Entry: done.answer.Entry}})
+		usage := usageOf(done.Answer.Usage)
+		c.send(chatAnswer{Choices: []chatChoice{}, Usage: &usage, Firn: &location{Session: p.At.Session, Entry: done.Answer.Entry}})
 	}
-	c.write([]byte("data: [DONE]\n\n"))
+	c.v.Write([]byte("data: [DONE]\n\n"))
 	return nil
 }
 
 // endWithError ends a stream after an error. If nothing was sent yet, the error is returned
 // and gets its own HTTP status.
 func (c *completion) endWithError(err error) error {
-	if !c.v.started {
+	if !c.v.Started {
 		return err
 	}
 	failure, _ := failureOf(err)
 	if data, err := wire.Marshal(failure); err == nil {
-		c.write(sse.Append(nil, sse.Event{Data: data}))
+		c.v.Write(sse.Append(nil, sse.Event{Data: data}))
 	}
 	return nil
 }
 
-// keepAlive starts the stream if it has not started. Otherwise it sends an empty comment, so
+// KeepAlive starts the stream if it has not started. Otherwise it sends an empty comment, so
 // that the connection stays open.
-func (c *completion) keepAlive() {
-	if c.v.started {
-		c.write([]byte(":\n\n"))
+func (c *completion) KeepAlive() {
+	if c.v.Started {
+		c.v.Write([]byte(":\n\n"))
 		return
 	}
-	c.v.beginStream()
+	c.v.BeginStream()
 	empty := ""
 	c.sendDelta(chatDelta{Role: "assistant", Content: &empty}, nil)
 }
 
-// text sends a part of the answer. round is true for the first part of a further answer in
+// Text sends a part of the answer. round is true for the first part of a further answer in
 // the same turn.
-func (c *completion) text(piece string, round bool) {
-	if !c.v.started {
-		c.keepAlive()
+func (c *completion) Text(piece string, round bool) {
+	if !c.v.Started {
+		c.KeepAlive()
 	}
 	if round {
-		piece = roundBreak + piece
+		piece = conversation.RoundBreak + piece
 	}
 	c.sendDelta(chatDelta{Content: &piece}, nil)
 }
 
-// think sends a part of the reasoning, in a member that some clients support.
-func (c *completion) think(piece string) {
-	if !c.v.started {
-		c.keepAlive()
+// Think sends a part of the reasoning, in a member that some clients support.
+func (c *completion) Think(piece string) {
+	if !c.v.Started {
+		c.KeepAlive()
 	}
 	c.sendDelta(chatDelta{Reasoning: piece}, nil)
 }
@@ -186,22 +186,5 @@ func (c *completion) send(a chatAnswer) {
 	if err != nil { // cannot happen: all values marshal
 		data = json.RawMessage("{}")
 	}
-	c.write(sse.Append(nil, sse.Event{Data: data}))
-}
-
-func (c *completion) write(b []byte) { c.v.write(b) }
-
-// beginStream starts an event stream response.
-func (v *exchange) beginStream() {
-	v.started = true
-	v.w.Header().Set("Content-Type", "text/event-stream")
-	v.w.WriteHeader(http.StatusOK)
-}
-
-// write writes a part of a stream. Write errors are ignored: the request context is
-// canceled when the client disconnects.
-func (v *exchange) write(b []byte) {
-	if _, err := v.w.Write(b); err == nil {
-		_ = http.NewResponseController(v.w).Flush()
-	}
+	c.v.Write(sse.Append(nil, sse.Event{Data: data}))
 }

@@ -2,9 +2,9 @@ package openaiapi
 
 import (
 	"encoding/json"
-	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/door/conversation"
 	"firn.dev/wire"
 )
 
@@ -71,21 +71,21 @@ type chatTool struct {
 func (q *chatRequest) check() error {
 	switch {
 	case q.N != nil && *q.N != 1:
-		return unsupported("n", "only one choice is supported, not %d", *q.N)
+		return conversation.Unsupported("n", "only one choice is supported, not %d", *q.N)
 	case given(q.Stop):
-		return unsupported("stop", "stop sequences are not supported")
+		return conversation.Unsupported("stop", "stop sequences are not supported")
 	case q.Logprobs:
-		return unsupported("logprobs", "log probabilities are not supported")
+		return conversation.Unsupported("logprobs", "log probabilities are not supported")
 	case q.ResponseFormat.Type != "" && q.ResponseFormat.Type != "text":
-		return unsupported("response_format", "only text output is supported, not %s", quoted(q.ResponseFormat.Type))
+		return conversation.Unsupported("response_format", "only text output is supported, not %s", conversation.Quoted(q.ResponseFormat.Type))
 	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"):
-		return unsupported("modalities", "only text output is supported")
+		return conversation.Unsupported("modalities", "only text output is supported")
 	case given(q.Functions):
-		return unsupported("functions", "functions are deprecated; use tools")
+		return conversation.Unsupported("functions", "functions are deprecated; use tools")
 	case q.MaxTokens < 0 || q.MaxCompletionTokens < 0:
-		return badRequest("max_completion_tokens", "the maximum number of tokens is negative")
+		return conversation.BadRequest("max_completion_tokens", "the maximum number of tokens is negative")
 	case len(q.Messages) == 0:
-		return badRequest("messages", "missing messages")
+		return conversation.BadRequest("messages", "missing messages")
 	}
 	return nil
 }
@@ -95,11 +95,11 @@ func given(raw json.RawMessage) bool {
 }
 
 // terms returns the terms of the turn.
-func (q *chatRequest) terms(who choice) (wire.TurnOptions, error) {
-	t := wire.TurnOptions{Bare: who.model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
+func (q *chatRequest) terms(who conversation.Choice) (wire.TurnOptions, error) {
+	t := wire.TurnOptions{Bare: who.Model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
 	for _, x := range q.Tools {
 		if x.Type != "function" {
-			return t, unsupported("tools", "only function tools are supported, not %s", quoted(x.Type))
+			return t, conversation.Unsupported("tools", "only function tools are supported, not %s", conversation.Quoted(x.Type))
 		}
 		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Function.Name, Description: x.Function.Description, Schema: x.Function.Parameters})
 	}
@@ -116,50 +116,35 @@ func chooseTools(t *wire.TurnOptions, choice json.RawMessage) error {
 		t.Tools, t.NoTools = nil, true
 		return nil
 	}
-	return unsupported("tool_choice", "tool_choice must be auto or none")
-}
-
-// sessionName returns the session that the client names in its header or metadata.
-func (v *exchange) sessionName(metadata map[string]string) string {
-	for _, name := range []string{v.r.Header.Get("X-Firn-Session"), metadata["firn_session"], metadata["session"]} {
-		if name = strings.TrimSpace(name); name != "" {
-			return name
-		}
-	}
-	return ""
+	return conversation.Unsupported("tool_choice", "tool_choice must be auto or none")
 }
 
 // talk reads the conversation of the request.
-func (q *chatRequest) talk() (*transcript, error) {
-	t := &transcript{}
+func (q *chatRequest) talk() (*conversation.Transcript, error) {
+	t := &conversation.Transcript{}
 	for i, m := range q.Messages {
 		parts, err := contentParts(m.Content)
 		if err != nil {
-			return nil, badRequest("messages", "message %d: %v", i+1, err)
+			return nil, conversation.BadRequest("messages", "message %d: %v", i+1, err)
 		}
 		switch m.Role {
 		case "system", "developer":
-			t.system = append(t.system, firn.JoinText(parts))
+			t.System = append(t.System, firn.JoinText(parts))
 		case "user":
-			t.add(firn.Message{Role: firn.RoleUser, Parts: parts})
+			t.Add(firn.Message{Role: firn.RoleUser, Parts: parts})
 		case "assistant":
 			for _, c := range m.ToolCalls {
 				parts = append(parts, firn.ToolCall{ID: c.ID, Name: c.Function.Name, Arguments: arguments(c.Function.Arguments)})
 			}
-			t.add(firn.Message{Role: firn.RoleAssistant, Parts: parts})
+			t.Add(firn.Message{Role: firn.RoleAssistant, Parts: parts})
 		case "tool":
-			t.add(result(m.ToolCallID, parts))
+			t.Add(conversation.Result(m.ToolCallID, parts))
 		default:
-			return nil, badRequest("messages", "message %d has the unknown role %s", i+1, quoted(m.Role))
+			return nil, conversation.BadRequest("messages", "message %d has the unknown role %s", i+1, conversation.Quoted(m.Role))
 		}
 	}
-	t.nameResults()
+	t.NameResults()
 	return t, nil
-}
-
-// result returns a message with the result of a call.
-func result(call string, content []firn.Part) firn.Message {
-	return firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: call, Content: content}}}
 }
 
 // arguments returns the arguments of a call as the log stores them: a JSON object.

@@ -22,7 +22,7 @@ func TestChatGoesOn(t *testing.T) {
 	text, first := s.chat(object{"model": "main", "messages": messages})
 	s.want(text, "re: hello")
 	if got := s.last().Window.System; got != "You are main.\n\nBe kind." {
-		t.Errorf("the system says %q", got)
+		t.Errorf("the system prompt is %q", got)
 	}
 	messages = append(messages, says("assistant", text+"\n"), says("user", "and on"))
 	text, second := s.chat(object{"model": "main", "messages": messages})
@@ -64,16 +64,16 @@ func TestChatBranches(t *testing.T) {
 	elsewhere := []object{says("user", "a"), says("assistant", "something else"), says("user", "d")}
 	_, other := s.chat(object{"messages": elsewhere})
 	if other == id {
-		t.Error("a conversation that was had elsewhere goes on with ours")
+		t.Error("a conversation from elsewhere continues one of ours")
 	}
 	s.want(seen(s.last()), "user: a\nassistant: something else\nuser: d")
 	_, again := s.chat(object{"messages": turns[:1]})
 	if again == id || again == other {
-		t.Error("a conversation that begins goes on with another")
+		t.Error("a new conversation continues another one")
 	}
 	_, theirs := s.chat(object{"user": "ada", "messages": turns})
 	if theirs == id || theirs == again {
-		t.Error("somebody else goes on with our conversation")
+		t.Error("another user continues the conversation")
 	}
 }
 
@@ -192,7 +192,7 @@ func TestBareModel(t *testing.T) {
 	for _, model := range []string{name, info.Name} {
 		s.chat(object{"model": model, "max_tokens": 77, "messages": []object{says("developer", "Be brief."), says("user", "hi")}})
 		if got := s.last(); got.Window.System != "Be brief." || len(got.Tools) != 0 || got.MaxTokens != 77 {
-			t.Errorf("%s: the model was told %q, and has %v", model, got.Window.System, got.Tools)
+			t.Errorf("%s: the model received %q, and has %v", model, got.Window.System, got.Tools)
 		}
 	}
 	s.chat(object{"model": "main", "tool_choice": "none", "messages": []object{says("user", "hi")}})
@@ -208,11 +208,11 @@ func TestRefusals(t *testing.T) {
 	const path = "/v1/chat/completions"
 	code := s.refused(http.StatusNotFound, "POST", path, object{"model": "gpt-17", "messages": hello})
 	if code["code"] != "model_not_found" || code["param"] != "model" || code["type"] != "invalid_request_error" {
-		t.Errorf("it says %v", code)
+		t.Errorf("got %v", code)
 	}
 	s.refused(http.StatusNotFound, "POST", path, object{"model": "no/such", "messages": hello})
 	if n := s.sessions(); n != 0 {
-		t.Errorf("what was refused left %d sessions", n)
+		t.Errorf("a rejected request left %d sessions", n)
 	}
 	for param, body := range map[string]object{
 		"n":               {"n": 2, "messages": hello},
@@ -223,13 +223,13 @@ func TestRefusals(t *testing.T) {
 		"tools":           {"tools": []object{{"type": "web_search"}}, "messages": hello},
 	} {
 		if got := s.refused(http.StatusBadRequest, "POST", path, body); got["param"] != param {
-			t.Errorf("%s: it says %v", param, got)
+			t.Errorf("%s: got %v", param, got)
 		}
 	}
 	s.refused(http.StatusBadRequest, "POST", path, object{"messages": []object{{"role": "user", "content": []object{{"type": "image_url", "image_url": object{"url": "http://example.org/x.png"}}}}}})
 	s.refused(http.StatusBadRequest, "POST", path, object{"messages": "x"})
 	if got := s.refused(http.StatusUnauthorized, "POST", path, object{"messages": hello}, "Authorization", "Bearer nobody"); got["code"] != "invalid_api_key" {
-		t.Errorf("it says %v", got)
+		t.Errorf("got %v", got)
 	}
 	s.refused(http.StatusForbidden, "POST", path, object{"messages": hello}, "Origin", "http://evil.example")
 }
@@ -353,7 +353,7 @@ func TestOwner(t *testing.T) {
 		t.Errorf("the owner gets %d", got)
 	}
 	if got := ask(s.handler, ""); got != http.StatusUnauthorized {
-		t.Errorf("nobody gets %d", got)
+		t.Errorf("an unauthenticated request gets %d", got)
 	}
 	reader, err := s.owner.Access.CreateToken(t.Context(), wire.NewToken{Name: "reader", Scope: wire.ScopeRead})
 	s.must(err)

@@ -36,7 +36,7 @@ func TestConcurrentRequests(t *testing.T) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if len(s.asked) != many+1 {
-		t.Errorf("the model was asked %d times", len(s.asked))
+		t.Errorf("the model was called %d times", len(s.asked))
 	}
 	for _, req := range s.asked[1:] {
 		if sent := seen(req); !strings.HasPrefix(sent, "user: start\nassistant: re: start\nuser: question ") || strings.Count(sent, "\n") != 2 {

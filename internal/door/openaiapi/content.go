@@ -9,6 +9,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/door/conversation"
 )
 
 // contentPart is a part of a message in either of OpenAI's two APIs.
@@ -27,7 +28,7 @@ func contentParts(raw json.RawMessage) ([]firn.Part, error) {
 	}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		return textPart(text), nil
+		return conversation.TextPart(text), nil
 	}
 	var all []contentPart
 	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
@@ -37,9 +38,9 @@ func contentParts(raw json.RawMessage) ([]firn.Part, error) {
 	for _, p := range all {
 		switch p.Type {
 		case "text", "input_text", "output_text":
-			parts = append(parts, textPart(p.Text)...)
+			parts = append(parts, conversation.TextPart(p.Text)...)
 		case "refusal":
-			parts = append(parts, textPart(p.Refusal)...)
+			parts = append(parts, conversation.TextPart(p.Refusal)...)
 		case "image_url", "input_image":
 			image, err := imagePart(p.ImageURL)
 			if err != nil {
@@ -47,18 +48,10 @@ func contentParts(raw json.RawMessage) ([]firn.Part, error) {
 			}
 			parts = append(parts, image)
 		default:
-			return nil, fmt.Errorf("unsupported part type %s", quoted(p.Type))
+			return nil, fmt.Errorf("unsupported part type %s", conversation.Quoted(p.Type))
 		}
 	}
 	return parts, nil
-}
-
-func textPart(text string) []firn.Part {
-	if text == "" {
-		return nil
-	}
-	clean, _ := firn.CleanText(text)
-	return []firn.Part{firn.Text{Text: clean}}
 }
 
 // imagePart reads an image. The image must be in the request itself; URLs are not fetched.

@@ -5,16 +5,16 @@ import (
 	"net/http"
 	"slices"
 	"strconv"
-	"time"
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/door/conversation"
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/wire"
 )
 
-// conversation is a session as a conversation object of this API.
-type conversation struct {
+// conversationObject is a session as a conversation object of this API.
+type conversationObject struct {
 	ID        string            `json:"id"`
 	Object    string            `json:"object"`
 	CreatedAt int64             `json:"created_at"`
@@ -38,29 +38,29 @@ const maxMetadata = 16
 // it.
 func (v *exchange) newConversation() error {
 	var q newItems
-	if v.r.ContentLength != 0 {
-		if err := v.decode(&q); err != nil {
+	if v.HTTP.ContentLength != 0 {
+		if err := v.Decode(&q); err != nil {
 			return err
 		}
 	}
 	if len(q.Metadata) > maxMetadata {
-		return badRequest("metadata", "at most %d metadata pairs are allowed", maxMetadata)
+		return conversation.BadRequest("metadata", "at most %d metadata pairs are allowed", maxMetadata)
 	}
-	if err := v.setDirectory(q.Metadata); err != nil {
+	if err := v.SetDirectory(q.Metadata); err != nil {
 		return err
 	}
 	t, err := optionalInput(q.Items)
 	if err != nil {
 		return err
 	}
-	who, err := v.choose(q.Metadata["agent"])
-	if err == nil && who.model != "" {
-		err = noModel(who.name) // a model is given with each response
+	who, err := v.Choose(q.Metadata["agent"])
+	if err == nil && who.Model != "" {
+		err = conversation.NoModel(who.Name) // a model is given with each response
 	}
 	if err != nil {
 		return err
 	}
-	at, err := v.createSession(who, "conversation")
+	at, err := v.CreateSession(who, "conversation")
 	if err != nil {
 		return err
 	}
@@ -71,41 +71,32 @@ func (v *exchange) newConversation() error {
 	if err != nil {
 		return err
 	}
-	entries := append([]firn.Entry{firn.NewEntry(&firn.Custom{Type: metadataType, Data: data})}, v.itemEntries(t)...)
-	if _, err := v.put(at, who, entries); err != nil {
+	entries := append([]firn.Entry{firn.NewEntry(&firn.Custom{Type: metadataType, Data: data})}, v.Keeper.Entries(t)...)
+	if _, err := v.Put(at, who, entries); err != nil {
 		return err
 	}
-	return v.reply(http.StatusOK, conversation{ID: conversationID(at.session), Object: "conversation", CreatedAt: v.door.clock().Unix(), Metadata: q.Metadata})
+	return v.Reply(http.StatusOK, conversationObject{ID: conversationID(at.Session), Object: "conversation", CreatedAt: v.Now().Unix(), Metadata: q.Metadata})
 }
 
 // optionalInput reads items that may be missing.
-func optionalInput(raw json.RawMessage) (*transcript, error) {
+func optionalInput(raw json.RawMessage) (*conversation.Transcript, error) {
 	if !given(raw) {
-		return &transcript{}, nil
+		return &conversation.Transcript{}, nil
 	}
 	return input(raw)
 }
 
-// itemEntries turns items into entries.
-func (v *exchange) itemEntries(t *transcript) []firn.Entry {
-	messages := t.messages
-	if len(t.system) > 0 {
-		messages = append([]firn.Message{{Role: firn.RoleSystem, Parts: textPart(t.instructions())}}, messages...)
-	}
-	return entriesOf(messages, digest{}.with(t.messages...), v.door.clock().UTC().Truncate(time.Millisecond))
-}
-
 // inConversation returns the end of a conversation.
-func (v *exchange) inConversation(id string, who choice) (position, error) {
+func (v *exchange) inConversation(id string, who conversation.Choice) (conversation.Position, error) {
 	s, err := v.sessionOf(id, "conversation")
 	if err == nil {
-		err = checkAgent(s, who)
+		err = conversation.CheckAgent(s, who)
 	}
 	if err != nil {
-		return position{}, err
+		return conversation.Position{}, err
 	}
-	at := endOf(s)
-	err = v.checkModel(&at, who)
+	at := conversation.EndOf(s)
+	err = v.CheckModel(&at, who)
 	return at, err
 }
 
@@ -115,7 +106,7 @@ func (v *exchange) sessionOf(id, param string) (wire.Session, error) {
 	if err != nil {
 		return wire.Session{}, err
 	}
-	s, err := v.c.Session(v.r.Context(), string(session))
+	s, err := v.Client.Session(v.HTTP.Context(), string(session))
 	if err != nil || s.Hidden {
 		if err == nil || wire.KindOf(err) == wire.NotFound {
 			err = noSuch("conversation", id, param)
@@ -131,17 +122,22 @@ func (v *exchange) oneConversation(id string) error {
 	if err != nil {
 		return err
 	}
-	if v.r.Method == http.MethodDelete {
-		if _, err := v.c.Remove(v.r.Context(), s.ID, wire.Remove{Reason: "deleted by a client"}); err != nil {
+	if v.HTTP.Method == http.MethodDelete {
+		if _, err := v.Client.Remove(v.HTTP.Context(), s.ID, wire.Remove{Reason: "deleted by a client"}); err != nil {
 			return err
 		}
-		return v.reply(http.StatusOK, deleted{id, "conversation.deleted", true})
+		return v.Reply(http.StatusOK, deleted{id, "conversation.deleted", true})
 	}
+	return v.replyConversation(s, id)
+}
+
+// replyConversation answers with a conversation.
+func (v *exchange) replyConversation(s wire.Session, id string) error {
 	metadata, err := v.metadata(s.ID)
 	if err != nil {
 		return err
 	}
-	return v.reply(http.StatusOK, conversation{ID: id, Object: "conversation", CreatedAt: s.Created.Unix(), Metadata: metadata})
+	return v.Reply(http.StatusOK, conversationObject{ID: id, Object: "conversation", CreatedAt: s.Created.Unix(), Metadata: metadata})
 }
 
 type deleted struct {
@@ -154,7 +150,7 @@ type deleted struct {
 func (v *exchange) metadata(id firn.ID) (map[string]string, error) {
 	const near = 8 // it is near the beginning
 	found := map[string]string{}
-	page, err := v.c.EntriesPage(v.r.Context(), id, client.EntryQuery{View: wire.ViewDisk, Limit: near})
+	page, err := v.Client.EntriesPage(v.HTTP.Context(), id, client.EntryQuery{View: wire.ViewDisk, Limit: near})
 	for _, e := range page.Items {
 		entry, err := native.New().Decode(e.Line)
 		if err != nil {
@@ -193,40 +189,49 @@ func (v *exchange) items(id string) error {
 	if err != nil {
 		return err
 	}
-	if v.r.Method == http.MethodPost {
+	if v.HTTP.Method == http.MethodPost {
 		return v.addItems(s)
 	}
-	query := v.r.URL.Query()
-	limit, order := 20, query.Get("order")
-	if text := query.Get("limit"); text != "" {
-		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
-			return badRequest("limit", "limit must be a number from 1 to 100")
-		}
-	}
-	if order != "" && order != "asc" && order != "desc" {
-		return badRequest("order", "order must be asc or desc")
-	}
-	page, more, err := v.listItems(s.ID, query.Get("after"), limit, order != "asc")
+	limit, back, err := v.paging()
 	if err != nil {
 		return err
 	}
-	return v.reply(http.StatusOK, listOf(page, more))
+	page, more, err := v.listItems(s.ID, "", v.HTTP.URL.Query().Get("after"), limit, back)
+	if err != nil {
+		return err
+	}
+	return v.Reply(http.StatusOK, listOf(page, more))
+}
+
+// paging returns the limit and the order of a list.
+func (v *exchange) paging() (limit int, back bool, err error) {
+	query := v.HTTP.URL.Query()
+	limit, order := 20, query.Get("order")
+	if text := query.Get("limit"); text != "" {
+		if limit, err = strconv.Atoi(text); err != nil || limit < 1 || limit > 100 {
+			return 0, false, conversation.BadRequest("limit", "limit must be a number from 1 to 100")
+		}
+	}
+	if order != "" && order != "asc" && order != "desc" {
+		return 0, false, conversation.BadRequest("order", "order must be asc or desc")
+	}
+	return limit, order != "asc", nil
 }
 
 // unreadHeader is the response header with the number of unreadable places among the listed
 // items. The API has no item type for them.
 const unreadHeader = "X-Firn-Unread"
 
-// listItems returns items on the branch of a session, starting after an item if one is
-// named, and reports whether there are more.
-func (v *exchange) listItems(id firn.ID, after string, limit int, back bool) (page []item, more bool, err error) {
+// listItems returns items on the branch of a session that ends at head, starting after an
+// item if one is named, and reports whether there are more.
+func (v *exchange) listItems(id firn.ID, head, after string, limit int, back bool) (page []item, more bool, err error) {
 	skipping, unread := after != "", 0
 	defer func() {
 		if unread > 0 {
-			v.w.Header().Set(unreadHeader, strconv.Itoa(unread))
+			v.Header().Set(unreadHeader, strconv.Itoa(unread))
 		}
 	}()
-	for e, err := range v.c.Entries(v.r.Context(), id, client.EntryQuery{View: wire.ViewBranch, Back: back}) {
+	for e, err := range v.Client.Entries(v.HTTP.Context(), id, client.EntryQuery{View: wire.ViewBranch, Head: head, Back: back}) {
 		if err != nil {
 			return nil, false, err
 		}
@@ -253,7 +258,7 @@ func (v *exchange) listItems(id firn.ID, after string, limit int, back bool) (pa
 		}
 	}
 	if skipping {
-		return nil, false, badRequest("after", "the conversation has no item %s", quoted(after))
+		return nil, false, conversation.BadRequest("after", "the conversation has no item %s", conversation.Quoted(after))
 	}
 	return page, false, nil
 }
@@ -261,23 +266,23 @@ func (v *exchange) listItems(id firn.ID, after string, limit int, back bool) (pa
 // addItems adds items to a conversation.
 func (v *exchange) addItems(s wire.Session) error {
 	var q newItems
-	if err := v.decode(&q); err != nil {
+	if err := v.Decode(&q); err != nil {
 		return err
 	}
 	t, err := optionalInput(q.Items)
 	if err != nil {
 		return err
 	}
-	entries := v.itemEntries(t)
+	entries := v.Keeper.Entries(t)
 	if len(entries) == 0 {
-		return badRequest("items", "missing items")
+		return conversation.BadRequest("items", "missing items")
 	}
-	if _, err := v.put(endOf(s), choice{}, entries); err != nil {
+	if _, err := v.Put(conversation.EndOf(s), conversation.Choice{}, entries); err != nil {
 		return err
 	}
 	var added []item
 	for _, e := range entries {
 		added = append(added, itemsOf(e)...)
 	}
-	return v.reply(http.StatusOK, listOf(added, false))
+	return v.Reply(http.StatusOK, listOf(added, false))
 }

@@ -4,6 +4,7 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/door/conversation"
 	"firn.dev/wire"
 )
 
@@ -41,5 +42,5 @@ func parseConversation(id, param string) (firn.ID, error) {
 }
 
 func noSuch(what, id, param string) error {
-	return &requestError{&wire.Problem{Kind: wire.NotFound, Message: "unknown " + what + " " + quoted(id)}, param, what + "_not_found"}
+	return &conversation.RequestError{Problem: &wire.Problem{Kind: wire.NotFound, Message: "unknown " + what + " " + conversation.Quoted(id)}, Param: param, Code: what + "_not_found"}
 }

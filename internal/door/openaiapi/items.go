@@ -3,9 +3,13 @@ package openaiapi
 import (
 	"encoding/json"
 	"net/http"
+	"slices"
 	"strconv"
+	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/door/conversation"
+	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/wire"
 )
 
@@ -13,7 +17,7 @@ import (
 func itemsOf(e firn.Entry) []item {
 	switch b := e.Body.(type) {
 	case *firn.CustomMessage:
-		if b.Type == systemType {
+		if b.Type == conversation.SystemType(protocol) {
 			return []item{message(e.ID, "system", inputContent(b.Parts))}
 		}
 	case *firn.Message:
@@ -103,58 +107,127 @@ func (v *exchange) oneResponse(id string) error {
 	if err != nil {
 		return err
 	}
-	if _, err := v.c.Session(v.r.Context(), string(session)); err != nil {
-		return notFoundError(err, "response", id, "")
+	if err := v.checkVisible(session, id); err != nil {
+		return err
 	}
-	found, err := v.answerTo(session, question)
+	found, err := v.AnswerTo(session, question)
 	if err != nil {
 		return err
 	}
-	if found.answer == "" {
+	if found.Answer == "" {
 		return noSuch("response", id, "")
 	}
-	if v.r.Method == http.MethodDelete {
-		if _, err := v.c.Hide(v.r.Context(), session, wire.Hide{Entry: string(found.answer), Reason: "deleted by a client"}); err != nil {
+	if v.HTTP.Method == http.MethodDelete {
+		if _, err := v.Client.Hide(v.HTTP.Context(), session, wire.Hide{Entry: string(found.Answer), Reason: "deleted by a client"}); err != nil {
 			return err
 		}
-		v.door.memory.drop(id)
-		return v.reply(http.StatusOK, deleted{id, "response", true})
+		v.Forget(id)
+		return v.Reply(http.StatusOK, deleted{id, "response", true})
 	}
-	return v.reply(http.StatusOK, found.response(id, session))
+	return v.Reply(http.StatusOK, storedResponse(found, id, session))
 }
 
-// response returns a stored answer as a response.
-func (a *answered) response(id string, session firn.ID) *response {
+// storedResponse returns a stored answer as a response.
+func storedResponse(a *conversation.Answered, id string, session firn.ID) *response {
 	q := responseRequest{}
-	p := &placed{at: position{session: session}, question: a.question}
-	r := q.response(p, choice{}, a.asked.Time.Unix())
+	p := &conversation.Placed{At: conversation.Position{Session: session}, Question: a.Question}
+	r := q.response(p, conversation.Choice{}, a.Asked.Time.Unix())
 	r.ID = id
-	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
-		r.Model = m.Provider + "/" + m.Model
+	if model := a.Model(); model != "" {
+		r.Model = model
 	}
-	answer := a.turnAnswer(session)
+	answer := a.TurnAnswer(session)
 	s := newSpeech(nil, r)
 	if answer.Text != "" {
-		s.text(answer.Text, false)
+		s.Text(answer.Text, false)
 	}
 	s.end(answer)
 	return r
 }
 
-// turnAnswer returns the answer in the form in which a turn returns it.
-func (a *answered) turnAnswer(session firn.ID) wire.Answer {
-	reported, _ := a.branch.clientMessage(a.question, a.answer)
-	answer := wire.Answer{Session: session, Message: a.question, Entry: a.answer, Text: reported.Text()}
-	if m, ok := a.entries[a.answer].Body.(*firn.Message); ok {
-		answer.Stop = string(m.StopReason)
-		if u := m.Usage; u != nil {
-			answer.Usage = wire.Counters{Input: u.Input, Output: u.Output, CacheRead: u.CacheRead, CacheWrite: u.CacheWrite}
-		}
+// checkVisible checks that the session of a response exists and was not deleted.
+func (v *exchange) checkVisible(session firn.ID, id string) error {
+	s, err := v.Client.Session(v.HTTP.Context(), string(session))
+	if err == nil && s.Hidden {
+		return noSuch("response", id, "")
 	}
-	for _, p := range reported.Parts {
-		if call, ok := p.(firn.ToolCall); ok {
-			answer.Pending = append(answer.Pending, wire.Tool{Call: call.ID, Name: call.Name, Arguments: call.Arguments})
-		}
+	return notFoundError(err, "response", id, "")
+}
+
+// inputItems lists the messages up to the question that a response answers.
+func (v *exchange) inputItems(id string) error {
+	session, question, err := parseResponse(id, "")
+	if err != nil {
+		return err
 	}
-	return answer
+	if err := v.checkVisible(session, id); err != nil {
+		return err
+	}
+	limit, back, err := v.paging()
+	if err != nil {
+		return err
+	}
+	page, more, err := v.listItems(session, string(question), v.HTTP.URL.Query().Get("after"), limit, back)
+	if err != nil {
+		return notFoundError(err, "response", id, "")
+	}
+	return v.Reply(http.StatusOK, listOf(page, more))
+}
+
+// cancelResponse rejects the request: only background responses can be canceled, and there
+// are none. A client cancels another one by closing its connection.
+func (v *exchange) cancelResponse(id string) error {
+	session, _, err := parseResponse(id, "")
+	if err != nil {
+		return err
+	}
+	if err := v.checkVisible(session, id); err != nil {
+		return err
+	}
+	return conversation.BadRequest("", "only background responses can be canceled; to cancel this one, close its connection")
+}
+
+// oneItem returns an item of a conversation, or hides it.
+func (v *exchange) oneItem(id, name string) error {
+	s, err := v.sessionOf(id, "")
+	if err != nil {
+		return err
+	}
+	entry, err := v.entryOf(s.ID, name)
+	if err != nil {
+		return err
+	}
+	all := itemsOf(entry)
+	i := slices.IndexFunc(all, func(it item) bool { return it.ID == name })
+	switch {
+	case i < 0:
+		return noSuch("item", name, "")
+	case v.HTTP.Method != http.MethodDelete:
+		return v.Reply(http.StatusOK, all[i])
+	case len(all) > 1: // the model sees an entry or does not
+		return conversation.Unsupported("", "the item belongs to an answer with other items, and cannot be deleted alone")
+	}
+	if _, err := v.Client.Hide(v.HTTP.Context(), s.ID, wire.Hide{Entry: string(entry.ID), Reason: "deleted by a client"}); err != nil {
+		return err
+	}
+	return v.replyConversation(s, id)
+}
+
+// entryOf returns the entry of an item. The ID of an item contains that of its entry.
+func (v *exchange) entryOf(session firn.ID, name string) (firn.Entry, error) {
+	kind, ref, _ := strings.Cut(name, "_")
+	if kind == "fc" {
+		ref, _, _ = strings.Cut(ref, "_")
+	}
+	if ref == "" {
+		return firn.Entry{}, noSuch("item", name, "")
+	}
+	e, err := v.Client.Entry(v.HTTP.Context(), session, ref, false)
+	if err != nil || e.Out == "tombstoned" {
+		if err == nil || wire.KindOf(err) == wire.NotFound || wire.KindOf(err) == wire.Invalid {
+			err = noSuch("item", name, "")
+		}
+		return firn.Entry{}, err
+	}
+	return native.New().Decode(e.Line)
 }

@@ -4,9 +4,7 @@ import (
 	"encoding/json"
 	"net/http"
 
-	"firn.dev"
-	"firn.dev/client"
-	"firn.dev/internal/formats/dialect/native"
+	"firn.dev/internal/door/conversation"
 	"firn.dev/wire"
 )
 
@@ -65,20 +63,20 @@ type responseUsage struct {
 // respond handles a request to create a response.
 func (v *exchange) respond() error {
 	var q responseRequest
-	if err := v.decode(&q); err != nil {
+	if err := v.Decode(&q); err != nil {
 		return err
 	}
 	if err := q.check(); err != nil {
 		return err
 	}
-	if err := v.setDirectory(q.Metadata); err != nil {
+	if err := v.SetDirectory(q.Metadata); err != nil {
 		return err
 	}
 	t, err := input(q.Input)
 	if err != nil {
 		return err
 	}
-	who, err := v.choose(q.Model)
+	who, err := v.Choose(q.Model)
 	if err != nil {
 		return err
 	}
@@ -91,28 +89,28 @@ func (v *exchange) respond() error {
 		return err
 	}
 	terms.Instructions = q.Instructions
-	r := q.response(p, who, v.door.clock().Unix())
-	v.w.Header().Set("X-Firn-Session", string(p.at.session))
-	defer p.release()
+	r := q.response(p, who, v.Now().Unix())
+	v.Header().Set("X-Firn-Session", string(p.At.Session))
+	defer p.Release()
 	if q.Stream {
 		return newSpeech(v, r).run(p, terms)
 	}
 	s := newSpeech(nil, r)
-	done, err := v.run(p, terms, s)
+	done, err := v.Run(p, terms, s)
 	if err != nil {
 		return err
 	}
-	v.rememberResponse(p, done, r.ID)
-	s.end(done.answer)
-	return v.reply(http.StatusOK, r)
+	v.RememberAs(r.ID, p, done)
+	s.end(done.Answer)
+	return v.Reply(http.StatusOK, r)
 }
 
 // response returns the response as far as it is known before the turn runs.
-func (q *responseRequest) response(p *placed, who choice, now int64) *response {
+func (q *responseRequest) response(p *conversation.Placed, who conversation.Choice, now int64) *response {
 	r := &response{
-		ID: responseID(p.at.session, p.question), Object: "response", CreatedAt: now, Status: "in_progress", Model: who.displayName(),
+		ID: responseID(p.At.Session, p.Question), Object: "response", CreatedAt: now, Status: "in_progress", Model: who.DisplayName(),
 		Output: []item{}, ParallelToolCalls: true, Store: true, Text: json.RawMessage(`{"format":{"type":"text"}}`),
-		ToolChoice: q.ToolChoice, Tools: q.Tools, Truncation: "disabled", Metadata: q.Metadata, Firn: &location{Session: p.at.session},
+		ToolChoice: q.ToolChoice, Tools: q.Tools, Truncation: "disabled", Metadata: q.Metadata, Firn: &location{Session: p.At.Session},
 	}
 	if !given(r.ToolChoice) {
 		r.ToolChoice = json.RawMessage(`"auto"`)
@@ -142,61 +140,56 @@ func (q *responseRequest) response(p *placed, who choice, now int64) *response {
 // of a conversation, or, as in a chat, where the earlier messages are stored. System
 // messages become part of the conversation, unless the client sends the whole conversation
 // each time.
-func (v *exchange) placeResponse(q *responseRequest, who choice, t *transcript) (*placed, error) {
-	if t.isEmpty() {
-		return nil, badRequest("input", "empty input")
+func (v *exchange) placeResponse(q *responseRequest, who conversation.Choice, t *conversation.Transcript) (*conversation.Placed, error) {
+	if t.IsEmpty() {
+		return nil, conversation.BadRequest("input", "empty input")
 	}
-	p := &placed{whole: digest{}.with(t.messages...)}
+	var at conversation.Position
 	var err error
-	switch conversation := q.conversation(); {
+	switch id, name := q.conversation(), v.SessionName(q.Metadata); {
 	case q.Previous != "":
-		p.at, err = v.afterResponse(q.Previous, who)
-	case conversation != "":
-		p.at, err = v.inConversation(conversation, who)
-	case v.sessionName(q.Metadata) != "" || t.answered():
-		q.Instructions = (&transcript{system: append([]string{q.Instructions}, t.system...)}).instructions()
-		return v.place(v.sessionName(q.Metadata), q.User, who, t)
+		at, err = v.afterResponse(q.Previous, who)
+	case id != "":
+		at, err = v.inConversation(id, who)
+	case name != "" || t.Answered():
+		t.System = append([]string{q.Instructions}, t.System...)
+		q.Instructions = t.Instructions()
+		return v.Place(name, q.User, who, t)
 	default:
-		p.opening = v.opening(q.User, who, t)
-		p.at, err = v.createSession(who, p.opening)
+		return v.PlaceNew(q.User, who, t, q.Instructions)
 	}
 	if err != nil {
 		return nil, err
 	}
-	begins := p.opening != ""
-	fresh := t.messages
-	if len(t.system) > 0 {
-		fresh = append([]firn.Message{{Role: firn.RoleSystem, Parts: textPart(t.instructions())}}, fresh...)
-	}
-	return p, v.appendNew(p, who, q.Instructions, fresh, begins)
+	return v.PlaceAt(at, who, t, q.Instructions)
 }
 
 // afterResponse returns the position after a response.
-func (v *exchange) afterResponse(id string, who choice) (position, error) {
+func (v *exchange) afterResponse(id string, who conversation.Choice) (conversation.Position, error) {
 	session, question, err := parseResponse(id, "previous_response_id")
 	if err != nil {
-		return position{}, err
+		return conversation.Position{}, err
 	}
 	// Looked up even if the position is cached, to check the caller's access.
-	s, err := v.c.Session(v.r.Context(), string(session))
+	s, err := v.Client.Session(v.HTTP.Context(), string(session))
 	if err == nil {
-		err = checkAgent(s, who)
+		err = conversation.CheckAgent(s, who)
 	}
 	if err != nil {
-		return position{}, notFoundError(err, "response", id, "previous_response_id")
+		return conversation.Position{}, notFoundError(err, "response", id, "previous_response_id")
 	}
-	at, ok := v.door.memory.get(id)
+	at, ok := v.Recall(id)
 	if !ok {
-		found, err := v.answerTo(session, question)
+		found, err := v.AnswerTo(session, question)
 		if err != nil {
-			return position{}, err
+			return conversation.Position{}, err
 		}
-		if found.answer == "" {
-			return position{}, noSuch("response", id, "previous_response_id")
+		if found.Answer == "" {
+			return conversation.Position{}, noSuch("response", id, "previous_response_id")
 		}
-		at = position{session: session, entry: found.answer}
+		at = conversation.Position{Session: session, Entry: found.Answer}
 	}
-	return at, v.checkModel(&at, who)
+	return at, v.CheckModel(&at, who)
 }
 
 // notFoundError converts a not-found error to one that names the object and the parameter.
@@ -206,43 +199,4 @@ func notFoundError(err error, what, id, param string) error {
 		return noSuch(what, id, param)
 	}
 	return err
-}
-
-// answered is the answer to a question, as stored in the log.
-type answered struct {
-	branch
-	question, answer firn.EntryID
-	asked            firn.Entry
-}
-
-// answerTo finds the answer to a question in the log. The result has no answer if there was
-// none.
-func (v *exchange) answerTo(id firn.ID, question firn.EntryID) (*answered, error) {
-	a := &answered{branch: newBranch(), question: question}
-	for e, err := range v.c.Entries(v.r.Context(), id, client.EntryQuery{View: wire.ViewDisk, Back: true}) {
-		if err != nil {
-			return nil, err
-		}
-		entry, err := native.New().Decode(e.Line)
-		if err != nil {
-			continue // a gap
-		}
-		if entry.ID == question {
-			a.asked = entry
-			a.answer = a.branch.answer(question, func(firn.Message) bool { return true })
-			return a, nil
-		}
-		a.add(entry)
-	}
-	return a, nil
-}
-
-// rememberResponse records where a response continues.
-func (v *exchange) rememberResponse(p *placed, t *turn, id string) {
-	v.remember(p, t)
-	if t.answer.Entry != "" {
-		at := p.at
-		at.entry = t.answer.Entry
-		v.door.memory.put(id, at)
-	}
 }

@@ -7,6 +7,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/door/conversation"
 	"firn.dev/wire"
 )
 
@@ -38,17 +39,17 @@ type responseRequest struct {
 func (q *responseRequest) check() error {
 	switch {
 	case q.Background:
-		return unsupported("background", "background responses are not supported")
+		return conversation.Unsupported("background", "background responses are not supported")
 	case q.Text.Format.Type != "" && q.Text.Format.Type != "text":
-		return unsupported("text.format", "only text output is supported, not %s", quoted(q.Text.Format.Type))
+		return conversation.Unsupported("text.format", "only text output is supported, not %s", conversation.Quoted(q.Text.Format.Type))
 	case given(q.Prompt):
-		return unsupported("prompt", "stored prompts are not supported")
+		return conversation.Unsupported("prompt", "stored prompts are not supported")
 	case q.MaxOutputTokens < 0:
-		return badRequest("max_output_tokens", "the maximum number of tokens is negative")
+		return conversation.BadRequest("max_output_tokens", "the maximum number of tokens is negative")
 	case q.Previous != "" && q.conversation() != "":
-		return badRequest("previous_response_id", "give conversation or previous_response_id, not both")
+		return conversation.BadRequest("previous_response_id", "give conversation or previous_response_id, not both")
 	case !given(q.Input):
-		return badRequest("input", "missing input")
+		return conversation.BadRequest("input", "missing input")
 	}
 	return nil
 }
@@ -76,12 +77,12 @@ type responseTool struct {
 }
 
 // terms returns the terms of the turn.
-func (q *responseRequest) terms(who choice) (wire.TurnOptions, error) {
-	t := wire.TurnOptions{Bare: who.model != "", MaxTokens: q.MaxOutputTokens}
+func (q *responseRequest) terms(who conversation.Choice) (wire.TurnOptions, error) {
+	t := wire.TurnOptions{Bare: who.Model != "", MaxTokens: q.MaxOutputTokens}
 	for _, raw := range q.Tools {
 		var x responseTool
 		if err := rawjson.Unmarshal(raw, &x, true); err != nil || x.Type != "function" {
-			return t, unsupported("tools", "only function tools are supported, not %s", quoted(x.Type))
+			return t, conversation.Unsupported("tools", "only function tools are supported, not %s", conversation.Quoted(x.Type))
 		}
 		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Name, Description: x.Description, Schema: x.Parameters})
 	}
@@ -106,66 +107,66 @@ type item struct {
 }
 
 // input reads the client's input: a string, or items.
-func input(raw json.RawMessage) (*transcript, error) {
-	t := &transcript{}
+func input(raw json.RawMessage) (*conversation.Transcript, error) {
+	t := &conversation.Transcript{}
 	var text string
 	if json.Unmarshal(raw, &text) == nil {
-		t.add(firn.Message{Role: firn.RoleUser, Parts: textPart(text)})
+		t.Add(firn.Message{Role: firn.RoleUser, Parts: conversation.TextPart(text)})
 		return t, nil
 	}
 	var all []item
 	if err := rawjson.Unmarshal(raw, &all, true); err != nil {
-		return nil, badRequest("input", "the input is neither a string nor a list of items")
+		return nil, conversation.BadRequest("input", "the input is neither a string nor a list of items")
 	}
 	for i, it := range all {
-		if err := t.item(it); err != nil {
-			return nil, badRequest("input", "item %d: %v", i+1, err)
+		if err := addItem(t, it); err != nil {
+			return nil, conversation.BadRequest("input", "item %d: %v", i+1, err)
 		}
 	}
-	t.nameResults()
+	t.NameResults()
 	return t, nil
 }
 
-// item adds an item to the transcript.
-func (t *transcript) item(it item) error {
+// addItem adds an item to the transcript.
+func addItem(t *conversation.Transcript, it item) error {
 	switch it.Type {
 	case "", "message":
-		return t.messageItem(it)
+		return addMessage(t, it)
 	case "function_call":
 		args := ""
 		if it.Arguments != nil {
 			args = *it.Arguments
 		}
-		t.add(firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: it.CallID, Name: it.Name, Arguments: arguments(args)}}})
+		t.Add(firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{firn.ToolCall{ID: it.CallID, Name: it.Name, Arguments: arguments(args)}}})
 	case "function_call_output":
 		parts, err := contentParts(it.Output)
 		if err != nil {
 			return err
 		}
-		t.add(result(it.CallID, parts))
+		t.Add(conversation.Result(it.CallID, parts))
 	case "reasoning": // only useful to the model that produced it, and already in the log
 	case "item_reference":
 		return errors.New("item references are not supported; use the response or the conversation")
 	default:
-		return fmt.Errorf("unsupported item type %s", quoted(it.Type))
+		return fmt.Errorf("unsupported item type %s", conversation.Quoted(it.Type))
 	}
 	return nil
 }
 
-func (t *transcript) messageItem(it item) error {
+func addMessage(t *conversation.Transcript, it item) error {
 	parts, err := contentParts(it.Content)
 	if err != nil {
 		return err
 	}
 	switch it.Role {
 	case "system", "developer":
-		t.system = append(t.system, firn.JoinText(parts))
+		t.System = append(t.System, firn.JoinText(parts))
 	case "user":
-		t.add(firn.Message{Role: firn.RoleUser, Parts: parts})
+		t.Add(firn.Message{Role: firn.RoleUser, Parts: parts})
 	case "assistant":
-		t.add(firn.Message{Role: firn.RoleAssistant, Parts: parts})
+		t.Add(firn.Message{Role: firn.RoleAssistant, Parts: parts})
 	default:
-		return fmt.Errorf("unknown role %s", quoted(it.Role))
+		return fmt.Errorf("unknown role %s", conversation.Quoted(it.Role))
 	}
 	return nil
 }

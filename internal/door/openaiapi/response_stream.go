@@ -6,6 +6,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/sse"
+	"firn.dev/internal/door/conversation"
 	"firn.dev/wire"
 )
 
@@ -32,22 +33,22 @@ const (
 func newSpeech(v *exchange, r *response) *responseStream { return &responseStream{v: v, r: r} }
 
 // run runs the turn and sends its events.
-func (s *responseStream) run(p *placed, terms wire.TurnOptions) error {
-	done, err := s.v.run(p, terms, s)
+func (s *responseStream) run(p *conversation.Placed, terms wire.TurnOptions) error {
+	done, err := s.v.Run(p, terms, s)
 	if err != nil {
 		return s.broken(err)
 	}
-	s.v.rememberResponse(p, done, s.r.ID)
-	if !s.v.started {
-		s.keepAlive()
+	s.v.RememberAs(s.r.ID, p, done)
+	if !s.v.Started {
+		s.KeepAlive()
 	}
-	s.end(done.answer)
+	s.end(done.Answer)
 	return nil
 }
 
 // broken ends a response after an error.
 func (s *responseStream) broken(err error) error {
-	if !s.v.started {
+	if !s.v.Started {
 		return err
 	}
 	failure, _ := failureOf(err)
@@ -86,33 +87,33 @@ func (s *responseStream) sendEvent(kind string, e event) {
 	if err != nil { // cannot happen: all values marshal
 		data = json.RawMessage("{}")
 	}
-	s.v.write(sse.Append(nil, sse.Event{Name: kind, Data: data}))
+	s.v.Write(sse.Append(nil, sse.Event{Name: kind, Data: data}))
 }
 
-// keepAlive starts the stream, and later sends a sign of life.
-func (s *responseStream) keepAlive() {
+// KeepAlive starts the stream, and later sends a sign of life.
+func (s *responseStream) KeepAlive() {
 	switch {
 	case s.v == nil:
-	case s.v.started:
-		s.v.write([]byte(":\n\n"))
+	case s.v.Started:
+		s.v.Write([]byte(":\n\n"))
 	default:
-		s.v.beginStream()
+		s.v.BeginStream()
 		s.sendEvent("response.created", event{Response: s.r})
 		s.sendEvent("response.in_progress", event{Response: s.r})
 	}
 }
 
-// text adds a part of the answer.
-func (s *responseStream) text(piece string, round bool) { s.piece(messageItem, piece, round) }
+// Text adds a part of the answer.
+func (s *responseStream) Text(piece string, round bool) { s.piece(messageItem, piece, round) }
 
-// think adds a part of the reasoning.
-func (s *responseStream) think(piece string) { s.piece(reasoningItem, piece, false) }
+// Think adds a part of the reasoning.
+func (s *responseStream) Think(piece string) { s.piece(reasoningItem, piece, false) }
 
 // piece adds text to the open item. It starts a new item if none, or one of another type,
 // is open.
 func (s *responseStream) piece(kind, piece string, anew bool) {
-	if s.v != nil && !s.v.started {
-		s.keepAlive()
+	if s.v != nil && !s.v.Started {
+		s.KeepAlive()
 	}
 	if s.open != kind || anew {
 		s.close("completed")

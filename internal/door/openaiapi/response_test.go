@@ -36,7 +36,7 @@ func TestPreviousResponse(t *testing.T) {
 		t.Errorf("the response is %v", first)
 	}
 	if got := s.last().Window.System; got != "You are main.\n\nBe kind." {
-		t.Errorf("the system says %q", got)
+		t.Errorf("the system prompt is %q", got)
 	}
 	second := s.answer("POST", responses, object{"model": "main", "input": "two", "previous_response_id": first["id"]})
 	s.want(at(second, "firn", "session").(string), at(first, "firn", "session").(string))
@@ -50,7 +50,7 @@ func TestPreviousResponse(t *testing.T) {
 	other := s.answer("POST", responses, object{"model": "main", "input": "another two", "previous_response_id": first["id"]})
 	s.want(spoken(other), "re: another two")
 	if sent := seen(s.last()); strings.Contains(sent, "re: two") {
-		t.Errorf("the model was sent what came behind\n%s", sent)
+		t.Errorf("the model received later messages\n%s", sent)
 	}
 	third := s.answer("POST", responses, object{"model": "main", "input": "three", "previous_response_id": second["id"]})
 	if sent := seen(s.last()); !strings.HasSuffix(sent, "user: two\nassistant: re: two\nuser: three") {
@@ -199,7 +199,7 @@ func TestResponseRefusals(t *testing.T) {
 		"previous_response_id": {"input": "x", "previous_response_id": "resp_a_b", "conversation": "conv_a"},
 	} {
 		if got := s.refused(http.StatusBadRequest, "POST", responses, body); got["param"] != param {
-			t.Errorf("%s: it says %v", param, got)
+			t.Errorf("%s: got %v", param, got)
 		}
 	}
 	s.refused(http.StatusBadRequest, "POST", responses, object{"input": []object{{"type": "item_reference", "id": "x"}}})

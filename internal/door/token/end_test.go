@@ -70,7 +70,7 @@ func TestEndings(t *testing.T) {
 			_, letIn := book.Check(t.Context(), browser.Secret)
 			_, owed, err := book.Holder(t.Context(), browser.ID)
 			if letIn == nil || owed != c.owed || stopped == c.owed || err != nil {
-				t.Errorf("%s, full: %v: let in %v, owed %v, stopped %v, %v", name, full, letIn == nil, owed, stopped, err)
+				t.Errorf("%s, full: %v: accepted %v, owed %v, stopped %v, %v", name, full, letIn == nil, owed, stopped, err)
 			}
 			if err := book.Close(); err != nil { // writes the pending changes
 				t.Error(err)

@@ -128,7 +128,7 @@ func TestShared(t *testing.T) {
 			}
 		}
 		if n := s.asked() - before; n != 0 {
-			t.Errorf("%d questions for what is known", n)
+			t.Errorf("%d lookups of a known token", n)
 		}
 		ended := false
 		books[1].Watch(made.ID, func() { ended = true })
@@ -137,7 +137,7 @@ func TestShared(t *testing.T) {
 		}
 		synctest.Wait() // no time passes
 		if _, err := books[1].Check(t.Context(), made.Secret); wire.KindOf(err) != wire.NoToken || !ended {
-			t.Errorf("revoked elsewhere: %v, and who listens is told: %v", err, ended)
+			t.Errorf("revoked elsewhere: %v, and the listener is notified: %v", err, ended)
 		}
 	})
 }
@@ -167,10 +167,10 @@ func TestServersAway(t *testing.T) {
 		time.Sleep(40 * time.Second)
 		check("a little later", true, "")
 		if _, err := b.Check(t.Context(), "firn_"+made.Secret[5:47]+"_"); wire.KindOf(err) != wire.Unavailable {
-			t.Errorf("somebody else: %v", err)
+			t.Errorf("another user: %v", err)
 		}
 		if _, err := b.Redeem(t.Context(), code+"x", token.Browser{}); wire.KindOf(err) != wire.Unavailable {
-			t.Errorf("a code that nobody knows: %v", err)
+			t.Errorf("an unknown code: %v", err)
 		}
 		if _, err := b.Redeem(t.Context(), code, token.Browser{}); wire.KindOf(err) != wire.Unavailable {
 			t.Errorf("a code: %v", err)
@@ -181,7 +181,7 @@ func TestServersAway(t *testing.T) {
 		time.Sleep(11 * time.Minute)
 		check("much later", true, wire.Unavailable)
 		if !ended {
-			t.Error("who listens is not told")
+			t.Error("the listener is not notified")
 		}
 		s.are(false)
 		time.Sleep(6 * time.Second)
@@ -199,13 +199,13 @@ func TestRevokedWhileAway(t *testing.T) {
 		synctest.Wait()
 		s.are(true)
 		if _, err := books[0].Revoke(t.Context(), made.ID); err == nil {
-			t.Error("it is told as done")
+			t.Error("it is reported as done")
 		}
 		if _, err := books[0].Check(t.Context(), made.Secret); wire.KindOf(err) != wire.NoToken {
 			t.Errorf("where it was revoked: %v", err)
 		}
 		if _, err := books[1].Check(t.Context(), made.Secret); err != nil {
-			t.Errorf("where nobody knows: %v", err)
+			t.Errorf("without a known owner: %v", err)
 		}
 		s.are(false)
 		time.Sleep(6 * time.Second)
@@ -240,7 +240,7 @@ func TestMadeAtOnce(t *testing.T) {
 	}
 	work.Wait()
 	if named.Load() != 1 || in.Load() != 1 {
-		t.Errorf("%d have the name, %d came in by the code", named.Load(), in.Load())
+		t.Errorf("%d have the name, %d logged in with the code", named.Load(), in.Load())
 	}
 	if all, err := books[3].List(t.Context()); err != nil || len(all) != 3 {
 		t.Errorf("%d tokens, %v", len(all), err)

@@ -36,7 +36,7 @@ func TestTokensAreKept(t *testing.T) {
 	}
 	data, err := os.ReadFile(path)
 	if err != nil || strings.Contains(string(data), made.Secret) || strings.Contains(string(data), strings.TrimPrefix(made.Secret, "firn_")) {
-		t.Fatalf("the file says %s (%v)", data, err)
+		t.Fatalf("the file contains %s (%v)", data, err)
 	}
 	if info, err := os.Stat(path); err != nil || info.Mode().Perm() != 0o600 {
 		t.Errorf("the file's mode is %v (%v)", info.Mode(), err)
@@ -79,7 +79,7 @@ func TestTokensOfAnotherProcess(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := ours.Check(t.Context(), made.Secret); err == nil {
-		t.Error("one revoked by others lets in")
+		t.Error("a token revoked by another process is accepted")
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
@@ -107,7 +107,7 @@ func TestTokensAtFault(t *testing.T) {
 			t.Errorf("%s: opened", name)
 		}
 		if _, err := tokens.Check(t.Context(), made.Secret); err == nil {
-			t.Errorf("%s: let in", name)
+			t.Errorf("%s: accepted", name)
 		}
 		if _, err := tokens.Create(t.Context(), wire.NewToken{Name: "y", Scope: wire.ScopeRead}); err == nil {
 			t.Errorf("%s: made another", name)
@@ -123,7 +123,7 @@ func TestTokensAtFault(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := token.Open(t.Context(), token.NewFile(vfs.OS{}, path), nil); err == nil {
-		t.Error("a file that others may change was believed")
+		t.Error("a file that others may change was trusted")
 	}
 }
 
@@ -191,7 +191,7 @@ func TestTokensThatCannotBeSaved(t *testing.T) {
 		t.Errorf("revoked: %v", err)
 	}
 	if _, err := tokens.Check(t.Context(), keep.Secret); err == nil {
-		t.Error("one that was to be revoked lets in")
+		t.Error("a token to be revoked is accepted")
 	}
 }
 

@@ -39,7 +39,7 @@ func TestTypesAreThoseOfTheDescription(t *testing.T) {
 		t.Fatal(err)
 	}
 	if string(got) != want {
-		t.Errorf("%s is not what %s says: run make web", typesFile, descriptionFile)
+		t.Errorf("%s does not match %s: run make web", typesFile, descriptionFile)
 	}
 }
 

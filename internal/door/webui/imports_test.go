@@ -66,7 +66,7 @@ func importsOf(t *testing.T, src fs.FS) map[string][]string {
 			if file := sourceAt(src, to); file != "" {
 				sources[name] = append(sources[name], file)
 			} else if path.Ext(to) != ".css" {
-				t.Errorf("%s imports %s, which is not there", name, m[1])
+				t.Errorf("%s imports %s, which does not exist", name, m[1])
 			}
 		}
 		slices.Sort(sources[name])

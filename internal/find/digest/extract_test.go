@@ -38,7 +38,7 @@ func TestExtractGolden(t *testing.T) {
 			}
 			var most int
 			if _, err := fmt.Sscanf(string(a.Comment), "at most %d characters", &most); err != nil {
-				t.Fatalf("the comment does not say how long: %v", err)
+				t.Fatalf("the comment does not state the length: %v", err)
 			}
 			got := Extract(part["previous"], Parse(part["conversation"]), most)
 			if *update {

@@ -56,7 +56,7 @@ func TestWriteCutsArguments(t *testing.T) {
 		t.Errorf("%d characters are left", n)
 	}
 	if !strings.Contains(text, "[… 3000 characters cut …]") {
-		t.Errorf("it does not say what was cut: %.80s", text)
+		t.Errorf("it does not state what was cut: %.80s", text)
 	}
 	if got := Parse(text); len(got) != 1 || got[0].Kind != Call || !strings.HasPrefix(got[0].Text, `{"path":"a","content":"xxx`) {
 		t.Errorf("reads back as %+v", got)

@@ -127,7 +127,7 @@ func TestIndexIsDamagedInUse(t *testing.T) {
 			t.Fatal(err)
 		}
 		if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
-			t.Errorf("after it was built anew the check says %v, %v", d, err)
+			t.Errorf("after it was rebuilt the check returned %v, %v", d, err)
 		}
 	}
 }
@@ -157,7 +157,7 @@ func TestCheckThrowsDamageAway(t *testing.T) {
 		t.Error("nothing is found any more")
 	}
 	if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
-		t.Errorf("after it was built anew the check says %v, %v", d, err)
+		t.Errorf("after it was rebuilt the check returned %v, %v", d, err)
 	}
 }
 
@@ -240,12 +240,12 @@ func TestSearchWhileBuilding(t *testing.T) {
 	work.Wait()
 	b.sound()
 	if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
-		t.Errorf("afterwards the check says %v, %v", d, err)
+		t.Errorf("afterwards the check returned %v, %v", d, err)
 	}
 }
 
-// TestPurgeLeavesNothing purges many messages of many, so that the index has many pages,
-// and searches for them in every byte of it.
+// TestPurgeLeavesNothing purges many of the messages of an index with many pages, and searches
+// every byte of it for them.
 func TestPurgeLeavesNothing(t *testing.T) {
 	b := newBed(t)
 	rng := rand.New(rand.NewPCG(9, 9))
@@ -294,7 +294,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 		t.Errorf("%d of %d words that were purged are still in the index", left, len(gone))
 	}
 	if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
-		t.Errorf("the check says %v, %v", d, err)
+		t.Errorf("the check returned %v, %v", d, err)
 	}
 }
 
@@ -319,7 +319,7 @@ func TestCrashWhilePurging(t *testing.T) {
 	}
 	wal, _ := os.ReadFile(filepath.Join(b.dir, "index", fileName+"-wal"))
 	if bytes.Contains(append(data, wal...), []byte("zyxwvut")) {
-		t.Error("the index still tells what was purged")
+		t.Error("the index still contains purged text")
 	}
 	if left, err := b.index.marks(); err != nil || len(left) > 0 {
 		t.Errorf("marks are left: %v, %v", left, err)

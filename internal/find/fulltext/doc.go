@@ -42,6 +42,8 @@ type piece struct {
 	// paths are the arguments of the calls.
 	tools, paths []string
 	calls        bool
+	// machine marks a message of a sub-agent in the session of another agent.
+	machine bool
 }
 
 // piecesOf returns the searchable pieces of an entry.
@@ -61,7 +63,11 @@ func piecesOf(e firn.Entry) []piece {
 		return one(search.RoleSystem, firn.JoinText(b.Parts))
 	case *firn.Custom:
 		if m, ok := blocks.Sidechain(b); ok {
-			return piecesOfMessage(m)
+			all := piecesOfMessage(m)
+			for i := range all {
+				all[i].machine = true
+			}
+			return all
 		}
 	}
 	return nil
@@ -162,6 +168,7 @@ type doc struct {
 	space   space
 	role    search.Role
 	calls   bool
+	machine bool
 	time    int64 // milliseconds
 	words   int
 	// t holds the words of the text in order, x their other forms, f the facets.
@@ -172,6 +179,8 @@ type doc struct {
 type owner struct {
 	session                  int64
 	agent, key, source, path string
+	// machine marks sessions of programs: jobs, hooks and sub-agents.
+	machine bool
 }
 
 // facets returns the tokens that filters match.
@@ -208,11 +217,11 @@ func hash(parts ...string) uint64 {
 // ID, so a rebuilt index is identical.
 func sessionKey(id firn.ID) int64 { return int64(hash(string(id)) >> 1) }
 
-// analyser turns pieces into rows. It reuses its buffers.
-type analyser struct{ t, x []byte }
+// analyzer turns pieces into rows. It reuses its buffers.
+type analyzer struct{ t, x []byte }
 
 // doc turns a piece into a row.
-func (a *analyser) doc(o owner, common string, n int, at firn.Pos, entry firn.EntryID, when time.Time, p piece) doc {
+func (a *analyzer) doc(o owner, common string, n int, at firn.Pos, entry firn.EntryID, when time.Time, p piece) doc {
 	a.t, a.x = a.t[:0], a.x[:0]
 	words := 0
 	take := func(term []byte, _, _ int, extra bool) {
@@ -232,6 +241,9 @@ func (a *analyser) doc(o owner, common string, n int, at firn.Pos, entry firn.En
 	}
 	d.id = firstNumber(d.time) | int64(hash(strconv.FormatInt(o.session, 36), strconv.Itoa(n), strconv.Itoa(int(p.space)))&(1<<idBits-1))
 	d.f = facetsOf(common, p)
+	if d.machine = o.machine || p.machine; d.machine {
+		d.f = machineFacet + " " + d.f
+	}
 	return d
 }
 
@@ -242,6 +254,9 @@ func indexed(p piece) []string {
 	}
 	return []string{firn.CutText(p.text, maxTalk)}
 }
+
+// machineFacet is the first facet of rows that programs wrote without a person.
+const machineFacet = "mauto"
 
 func facetsOf(common string, p piece) string {
 	var b strings.Builder

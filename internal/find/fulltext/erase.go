@@ -55,6 +55,7 @@ func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 		return nil
 	}
 	slices.Sort(ids)
+	db.signs.forget()
 	for _, id := range ids {
 		w := &writer{db: db}
 		if err := errors.Join(w.add(ctx, change{session: sessionKey(id), wipe: true}), w.flush(ctx)); err != nil {
@@ -64,6 +65,7 @@ func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 	if err := x.refresh(ctx, db, ids); err != nil {
 		return err
 	}
+	db.signs.forget()
 	if err := db.forget(ctx); err != nil {
 		return err
 	}

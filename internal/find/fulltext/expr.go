@@ -163,6 +163,9 @@ func (f *finder) filters(ctx context.Context) (exprs []string, ok bool, err erro
 	add(hashedAll("a", q.Agents))
 	add(hashedAll("k", q.Keys))
 	add(hashedAll("o", q.Sources))
+	if q.Machines == search.MachinesOnly {
+		add([]string{machineFacet})
+	}
 	if len(q.Sessions) > 0 {
 		found, err := f.sessionFacets(ctx)
 		if err != nil || len(found) == 0 {

@@ -37,6 +37,12 @@ type finder struct {
 	loose []search.Term
 	// unsure is true if the matched rows must be checked against the query.
 	unsure bool
+	// vector is that of a question, nil if there is none; similar are the rows with similar
+	// ones.
+	vector  []float32
+	similar map[int64]similarRow
+	// lower is true if rows of programs rank lower.
+	lower bool
 }
 
 // found is a row that may be a hit.
@@ -53,6 +59,8 @@ type found struct {
 	score, coverage float64
 	relevance       float64
 	features        search.Features
+	// lowered is subtracted from the score of a row that a program wrote.
+	lowered float64
 	// near holds the neighboring rows and the row itself, if they were loaded.
 	near []*found
 }
@@ -113,6 +121,9 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 	if f.calendar, err = f.readCalendar(ctx, s); err != nil {
 		return nil, err
 	}
+	if f.lower, err = f.lowers(ctx, s); err != nil {
+		return nil, err
+	}
 	pool, frequency, err := f.gather(ctx, s, filters)
 	most, question := mostRanked, s == talk && len(f.terms) > 0 && f.query.Want.IsQuestion()
 	if err != nil || len(pool) == 0 && !question {
@@ -120,20 +131,19 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 	}
 	docs, words := f.calendar.since(f.high)
 	ranker := search.NewRanker(f.terms, frequency, docs, words/max(docs, 1), f.now)
-	for _, c := range pool {
-		for i := range f.terms {
-			if c.has&(1<<i) != 0 {
-				c.hint += ranker.Rare(i)
-			}
-		}
-	}
+	f.addHints(ranker, pool)
 	if question {
 		most = mostAnswers
 		if pool, err = f.withRelated(ctx, ranker, pool, filters); err != nil {
 			return nil, err
 		}
+		if pool, err = f.withSimilar(ctx, pool, filters); err != nil {
+			return nil, err
+		}
 	}
-	slices.SortFunc(pool, func(a, b *found) int { return cmp.Or(cmp.Compare(b.hint, a.hint), cmp.Compare(a.id, b.id)) })
+	slices.SortFunc(pool, func(a, b *found) int {
+		return cmp.Or(cmp.Compare(b.hint, a.hint), cmp.Compare(asNumber(a.machine), asNumber(b.machine)), cmp.Compare(a.id, b.id))
+	})
 	pool = pool[:min(len(pool), most)]
 	if pool, err = f.load(ctx, pool); err != nil {
 		return nil, err
@@ -146,6 +156,7 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 		c.score, c.coverage = ranker.Score(search.Weight(c.role, c.calls), c.counts, nil, time.UnixMilli(c.time))
 	}
 	if len(f.terms) == 0 || s != talk {
+		f.lowerMachines(pool)
 		return pool, nil
 	}
 	if question {
@@ -161,18 +172,33 @@ func (f *finder) findIn(ctx context.Context, s space, filters []string) ([]*foun
 		}
 		c.relevance = ranker.Relevance(c.coverage, score, docs)
 	}
+	f.lowerMachines(pool)
 	return pool, err
 }
 
-const docColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.time, docs.words, docs.t, docs.x"
+// addHints adds the preliminary scores of rows.
+func (f *finder) addHints(ranker *search.Ranker, pool []*found) {
+	for _, c := range pool {
+		for i := range f.terms {
+			if c.has&(1<<i) != 0 {
+				c.hint += ranker.Rare(i)
+			}
+		}
+		if c.machine {
+			c.hint *= search.MachinePrior
+		}
+	}
+}
+
+const docColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.f glob '" + machineFacet + " *', docs.time, docs.words, docs.t, docs.x"
 
 // placeColumns is docColumns without the words.
-const placeColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.time, docs.words, '', ''"
+const placeColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.f glob '" + machineFacet + " *', docs.time, docs.words, '', ''"
 
 func scanDoc(scan func(...any) error, d *found) error {
 	var at int64
 	var entry, role string
-	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.time, &d.doc.words, &d.t, &d.x)
+	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.machine, &d.time, &d.doc.words, &d.t, &d.x)
 	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
 	return err
 }

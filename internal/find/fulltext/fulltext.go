@@ -40,9 +40,12 @@ const nativeSource = "firn"
 
 // Options configures an index. The zero value is usable.
 type Options struct {
-	// SourceOf returns the name of the tool that a session was imported from, or "" for
-	// firn's own sessions. Nil means that all sessions are firn's own.
-	SourceOf func(ctx context.Context, id firn.ID) string
+	// SourceOf returns the origin of a session that is not firn's own. Nil means that all
+	// sessions are firn's own.
+	SourceOf func(ctx context.Context, id firn.ID) Origin
+	// Embedder, if not nil, returns vectors of messages and questions. [Index.Start] fills
+	// them in the background, and questions find messages with similar vectors too.
+	Embedder Embedder
 	// Report receives a sentence about each problem and how it was handled. Nil discards
 	// them.
 	Report func(message string)
@@ -56,6 +59,14 @@ type Options struct {
 	Patience time.Duration
 }
 
+// Origin is where a session comes from.
+type Origin struct {
+	// Tool is the name of the tool that wrote the session; empty for firn's own.
+	Tool string
+	// Sub marks the session of a sub-agent of that tool.
+	Sub bool
+}
+
 // Index is a full-text index in a directory. It is safe for concurrent use, and several
 // processes may have the same index open.
 type Index struct {
@@ -66,8 +77,9 @@ type Index struct {
 
 	mu sync.Mutex
 	// db is the open file; nil until it is needed.
-	db   *database
-	work work
+	db        *database
+	work      work
+	embedding embedding
 }
 
 // fileName is the name of the index file in its directory.
@@ -91,6 +103,7 @@ func New(fsys vfs.FS, dir string, src Source, opts Options) *Index {
 	}
 	x := &Index{fs: fsys, dir: dir, src: src, opts: opts}
 	x.work.init()
+	x.embedding.x = x
 	return x
 }
 
@@ -98,13 +111,13 @@ func (x *Index) path() string { return filepath.Join(x.dir, fileName) }
 
 func (x *Index) report(format string, args ...any) { x.opts.Report(fmt.Sprintf(format, args...)) }
 
-func (x *Index) sourceOf(ctx context.Context, id firn.ID) string {
+func (x *Index) sourceOf(ctx context.Context, id firn.ID) Origin {
 	if x.opts.SourceOf != nil {
-		if name := x.opts.SourceOf(ctx, id); name != "" {
-			return name
+		if from := x.opts.SourceOf(ctx, id); from.Tool != "" {
+			return from
 		}
 	}
-	return nativeSource
+	return Origin{Tool: nativeSource}
 }
 
 // open opens the file unless it is open already. A file that cannot be used is deleted. The

@@ -35,10 +35,13 @@ func (f *finder) gather(ctx context.Context, s space, filters []string) ([]*foun
 	return values(g.pool), frequency, err
 }
 
-// excepted returns the expressions of the excluded sessions.
+// excepted returns the expressions of the excluded sessions, those of programs included.
 func (f *finder) excepted() (no []string) {
 	for _, id := range f.query.Except {
 		no = append(no, facetExpr([]string{"s" + strconv.FormatInt(sessionKey(id), 36)}))
+	}
+	if f.query.Machines == search.MachinesHide {
+		no = append(no, facetExpr([]string{machineFacet}))
 	}
 	return no
 }
@@ -138,17 +141,23 @@ var lookAtNewest = "select id from (select id, t, x from docs where space = ? an
 // prefixRows returns the newest rows with a word that has the given prefix. If there are
 // many, it marks the term as loose.
 func (f *finder) prefixRows(ctx context.Context, s space, t search.Term) ([]int64, float64, error) {
-	whole := t.Whole
-	if whole == "" {
-		whole = strings.Join(t.Parts, " ") // which x does not contain either
-	}
-	ids, err := f.rowIDs(ctx, lookAtNewest, int(s), f.low, f.high, newest, " "+strings.Join(t.Parts, " "), " "+whole)
+	parts, whole := prefixTexts(t)
+	ids, err := f.rowIDs(ctx, lookAtNewest, int(s), f.low, f.high, newest, parts, whole)
 	if err != nil || len(ids) < manyNewest {
 		return nil, 0, err
 	}
 	f.loose, f.unsure = append(f.loose, t), true
 	all, _ := f.calendar.since(f.high)
 	return ids, float64(len(ids)) / newest * all, nil
+}
+
+// prefixTexts returns the texts to look for in the words of a row, and in their other forms.
+func prefixTexts(t search.Term) (parts, whole string) {
+	parts = " " + strings.Join(t.Parts, " ")
+	if t.Whole == "" {
+		return parts, parts // which the other forms do not contain either
+	}
+	return parts, " " + t.Whole
 }
 
 // isLoose reports whether a term is left out of FTS expressions.
@@ -202,13 +211,13 @@ func (g *rowGatherer) narrowed(exprs ...string) string {
 // matchAll collects the rows that match all required expressions.
 func (g *rowGatherer) matchAll(ctx context.Context) error {
 	if len(g.base) > 0 {
-		ids, err := g.f.match(ctx, g.space, g.narrowed(), mostFound)
-		take(g.pool, ids, 0)
-		return err
+		return g.collect(ctx, g.narrowed(), nil, g.f.high, mostFound, 0)
 	}
 	for i, t := range g.f.terms { // only very common words
 		if g.f.isLoose(t) {
-			take(g.pool, g.lists[i], 1<<i)
+			if err := g.newestWith(ctx, i); err != nil {
+				return err
+			}
 		}
 	}
 	return nil
@@ -224,13 +233,16 @@ func (g *rowGatherer) words(ctx context.Context, should []search.Term) error {
 		ids := g.lists[i]
 		switch {
 		case g.f.isLoose(t) && len(g.base) > 0:
-			var err error
-			if ids, err = g.f.match(ctx, g.space, g.narrowed(), mostFound); err != nil {
+			if err := g.collect(ctx, g.narrowed(), nil, g.f.high, mostFound, 0); err != nil {
 				return err
 			}
-			take(g.pool, ids, 0)
 			continue
-		case len(g.base)+len(g.no) > 0 && !g.f.isLoose(t):
+		case g.f.isLoose(t):
+			if err := g.newestWith(ctx, i); err != nil {
+				return err
+			}
+			continue
+		case len(g.base)+len(g.no) > 0:
 			var err error
 			if ids, err = g.f.match(ctx, g.space, g.narrowed(termExpr(t)), mostFound); err != nil {
 				return err
@@ -239,7 +251,9 @@ func (g *rowGatherer) words(ctx context.Context, should []search.Term) error {
 		if len(ids) == mostFound {
 			common = append(common, i)
 		}
-		take(g.pool, ids, 1<<i)
+		if err := g.collect(ctx, g.narrowed(termExpr(t)), ids, g.f.high, mostFound, 1<<i); err != nil {
+			return err
+		}
 	}
 	if len(common) < 2 {
 		return nil
@@ -283,8 +297,22 @@ func (g *rowGatherer) pair(ctx context.Context, terms ...int) error {
 	if all, _ := g.f.calendar.since(high); places > mostWalked {
 		high = min(high, g.f.calendar.reach(all*mostWalked/places))
 	}
-	ids, err := g.f.rowIDs(ctx, matchWords[g.space], g.narrowed(exprs...), g.f.low, high, mostRanked)
-	take(g.pool, ids, bits)
+	return g.collect(ctx, g.narrowed(exprs...), nil, high, mostRanked, bits)
+}
+
+// collect adds the newest rows that match an expression to the pool, and the newest that
+// people wrote. ids are the former, if they are known.
+func (g *rowGatherer) collect(ctx context.Context, expr string, ids []int64, high int64, most int, has uint64) (err error) {
+	if ids == nil {
+		if ids, err = g.f.rowIDs(ctx, matchWords[g.space], expr, g.f.low, high, most); err != nil {
+			return err
+		}
+	}
+	all, machine, err := g.f.withPeople(ctx, g.space, expr, ids, high, most)
+	take(g.pool, all, has)
+	for id := range machine {
+		g.pool[id].machine = true
+	}
 	return err
 }
 
@@ -312,13 +340,24 @@ func (f *finder) latest(ctx context.Context, s space, filters []string) ([]*foun
 	pool := make(map[int64]*found)
 	var ids []int64
 	var err error
-	if len(filters) > 0 {
-		ids, err = f.match(ctx, s, join(filters, "AND"), mostRanked)
+	if no := f.excepted(); len(filters)+len(no) > 0 {
+		if len(filters) == 0 { // FTS has no unary NOT, and every row has a role
+			filters = []string{facetExpr(everyRole())}
+		}
+		ids, err = f.match(ctx, s, without(join(filters, "AND"), no), mostRanked)
 	} else {
 		ids, err = f.rowIDs(ctx, "select id from docs where space = ? and id between ? and ? order by id limit ?", int(s), f.low, f.high, mostRanked)
 	}
 	take(pool, ids, 0)
 	return values(pool), nil, err
+}
+
+// everyRole returns the facets of all roles.
+func everyRole() (facets []string) {
+	for _, role := range search.Roles() {
+		facets = append(facets, "r"+string(role))
+	}
+	return facets
 }
 
 var matchWords = [...]string{

@@ -144,6 +144,7 @@ func (x *Index) search(ctx context.Context, q search.Query, at cursor) (search.A
 	}
 	defer done()
 	f := newFinder(db, q, x.opts.Clock(), at.First)
+	f.vector = x.embedding.queryVector(ctx, db, q)
 	all, err := f.find(ctx)
 	if err != nil {
 		return search.Answer{}, db, err
@@ -309,9 +310,7 @@ func (t *hitBuilder) buildHit(ctx context.Context, g group) (search.Hit, bool, e
 		Session: r.sid, Entry: c.entry, At: c.at, N: c.n, Agent: r.agent, Key: r.key, Source: r.source, Title: mask.Text(titleOf(r)), CWD: r.cwd,
 		Role: c.role, Time: time.UnixMilli(c.time).UTC(), Score: c.score, Coverage: c.coverage, Relevance: c.relevance, Features: c.features, Marks: t.fate(r).marks(c.n, c.role),
 	}
-	if c.features != (search.Features{}) {
-		hit.Parts = c.features.Parts()
-	}
+	hit.Parts = c.parts()
 	if r.archived {
 		hit.Marks = append(hit.Marks, search.MarkArchived)
 	}

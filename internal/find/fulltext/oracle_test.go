@@ -95,7 +95,7 @@ func (w *world) marks() {
 	for _, h := range answer.Hits {
 		o := all[h.Session]
 		if o == nil {
-			w.t.Errorf("session %s is found and is not there", h.Session)
+			w.t.Errorf("session %s is found but does not exist", h.Session)
 			continue
 		}
 		got := slices.Clone(h.Marks)
@@ -106,7 +106,7 @@ func (w *world) marks() {
 			w.t.Errorf("entry %s of %s is marked %v, want %v", h.Entry, h.Session, got, want)
 		}
 		if i := &o.info; h.Agent != i.Agent || h.Key != i.Key || h.CWD != i.CWD || i.Title != "" && h.Title != i.Title {
-			w.t.Errorf("of session %s it is told %q %q %q %q, want %q %q %q %q", h.Session, h.Agent, h.Key, h.CWD, h.Title, i.Agent, i.Key, i.CWD, i.Title)
+			w.t.Errorf("session %s has %q %q %q %q, want %q %q %q %q", h.Session, h.Agent, h.Key, h.CWD, h.Title, i.Agent, i.Key, i.CWD, i.Title)
 		}
 	}
 }

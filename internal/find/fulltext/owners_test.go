@@ -58,6 +58,6 @@ func TestOthersTakeNoRoom(t *testing.T) {
 	}
 	q.Owners = func(string, string) bool { return true }
 	if answer, err := b.index.Search(context.Background(), q); err != nil || len(answer.Hits) != search.DefaultLimit {
-		t.Errorf("who may see all finds %d: %v", len(answer.Hits), err)
+		t.Errorf("an unrestricted search finds %d: %v", len(answer.Hits), err)
 	}
 }

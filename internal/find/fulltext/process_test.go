@@ -46,6 +46,8 @@ func childWork(kind, home, name string) error {
 	switch kind {
 	case "talk":
 		err = childTalk(index, s, name)
+	case "embed":
+		err = childEmbed(index)
 	case "rebuild":
 		for err == nil {
 			err = index.Rebuild(context.Background())
@@ -98,7 +100,7 @@ func childTalk(index *Index, s store.Store, name string) error {
 			return err
 		}
 		if len(hits) != 1 {
-			return fmt.Errorf("what %s said in step %d is found %d times", name, i, len(hits))
+			return fmt.Errorf("the message of %s in step %d is found %d times", name, i, len(hits))
 		}
 		if i%20 == 10 {
 			if err := index.Rebuild(context.Background()); err != nil {
@@ -159,7 +161,7 @@ func (c *child) until(prefix string, n int) string {
 			}
 		}
 	}
-	c.t.Fatalf("a child ended before it said %s", prefix)
+	c.t.Fatalf("a child ended before it printed %s", prefix)
 	return ""
 }
 
@@ -189,7 +191,7 @@ func TestTwoProcesses(t *testing.T) {
 		t.Errorf("two processes find %d: %q and %q", n, found[0], found[1])
 	}
 	if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
-		t.Errorf("afterwards the check says %v, %v", d, err)
+		t.Errorf("afterwards the check returned %v, %v", d, err)
 	}
 	b.sound()
 }
@@ -213,7 +215,7 @@ func TestKilled(t *testing.T) {
 			t.Errorf("after round %d there are %d hits", round, len(got))
 		}
 		if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
-			t.Errorf("after round %d the check says %v, %v", round, d, err)
+			t.Errorf("after round %d the check returned %v, %v", round, d, err)
 		}
 		if b.index.building() {
 			t.Errorf("after round %d half an index lies about", round)

@@ -35,6 +35,6 @@ func TestOneLongSessionTellsHowFarItIs(t *testing.T) {
 		all += n
 	}
 	if all != s.Bytes || len(parts) < 4 || parts[0] <= 0 || parts[0] > s.Bytes/3 {
-		t.Errorf("of %d bytes %v were told", s.Bytes, parts)
+		t.Errorf("of %d bytes %v were reported", s.Bytes, parts)
 	}
 }

@@ -153,7 +153,7 @@ func TestBounds(t *testing.T) {
 		}
 	}
 	if hits := b.search("needle"); len(hits) != search.DefaultLimit || len(hits[5].Window) > 1+2*search.DefaultContext {
-		t.Errorf("without being asked %d hits are told", len(hits))
+		t.Errorf("%d hits are reported without a request", len(hits))
 	}
 }
 
@@ -186,6 +186,6 @@ func TestWindowsFollowTheBranch(t *testing.T) {
 	}
 	mine := search.Query{Owners: func(agent, _ string) bool { return agent == "somebody" }}
 	if _, err := b.index.Window(context.Background(), "sess-1", "a", mine); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("what is somebody else's is shown: %v", err)
+		t.Errorf("a session of another owner is shown: %v", err)
 	}
 }

@@ -34,6 +34,10 @@ func (f *finder) withRelated(ctx context.Context, ranker *search.Ranker, pool []
 		if err != nil {
 			return nil, err
 		}
+		ids, machine, err := f.withPeople(ctx, talk, expr, ids, f.high, mostRelated)
+		if err != nil {
+			return nil, err
+		}
 		for _, id := range ids {
 			c := byID[id]
 			if c == nil {
@@ -43,7 +47,11 @@ func (f *finder) withRelated(ctx context.Context, ranker *search.Ranker, pool []
 			}
 			if c.has&(1<<related.Term) == 0 {
 				c.has |= 1 << related.Term
-				c.hint += relatedWeight * related.Similarity * ranker.Rare(related.Term)
+				hint := relatedWeight * related.Similarity * ranker.Rare(related.Term)
+				if machine[id] {
+					hint *= search.MachinePrior
+				}
+				c.hint += hint
 			}
 		}
 	}
@@ -65,7 +73,7 @@ func (f *finder) rankQuestion(ctx context.Context, ranker *search.Ranker, pool [
 		all[i] = search.Candidate{
 			Placed: search.Placed{Counts: c.counts, Session: c.session, N: c.n, Title: c.role == search.RoleTitle},
 			Words:  c.words.Words, Weight: search.Weight(c.role, c.calls), Time: time.UnixMilli(c.time),
-			Before: before, After: after,
+			Before: before, After: after, Similar: f.similarityOf(c),
 		}
 	}
 	ranker.RankQuestion(all, f.query.Weights)
@@ -112,6 +120,16 @@ func (f *finder) withNeighbors(ranker *search.Ranker, pool, best []*found) ([]*f
 // admits reports whether a neighbor of a matching row may be a hit.
 func (f *finder) admits(d *found) bool {
 	q := &f.query
+	switch q.Machines {
+	case search.MachinesHide:
+		if d.machine {
+			return false
+		}
+	case search.MachinesOnly:
+		if !d.machine {
+			return false
+		}
+	}
 	return len(q.Roles) == 0 && len(q.Tools) == 0 && len(q.Paths) == 0 && d.id >= f.low && d.id <= f.high
 }
 

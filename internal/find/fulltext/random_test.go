@@ -253,10 +253,10 @@ func (w *world) compare() {
 	}
 	differences, err := w.index.Check(context.Background())
 	if err != nil || len(differences) > 0 {
-		w.t.Errorf("the check says %v, %v", differences, err)
+		w.t.Errorf("the check returned %v, %v", differences, err)
 	}
 	if differences, err = w.index.Compare(context.Background()); err != nil || len(differences) > 0 {
-		w.t.Errorf("the comparison says %v, %v", differences, err)
+		w.t.Errorf("the comparison returned %v, %v", differences, err)
 	}
 	w.marks()
 	w.grepGone()
@@ -279,7 +279,7 @@ func (w *world) grepGone() {
 		}
 		for _, word := range w.gone {
 			if bytes.Contains(data, []byte(word)) && !w.inFiles(word) {
-				w.t.Errorf("%s still tells %s, which was purged", path, word)
+				w.t.Errorf("%s still contains %s, which was purged", path, word)
 			}
 		}
 		return nil

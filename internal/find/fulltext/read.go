@@ -37,8 +37,8 @@ const chunk = 1 << 20
 // reader turns sessions into changes.
 type reader struct {
 	src      Source
-	sourceOf func(ctx context.Context, id firn.ID) string
-	analyser analyser
+	sourceOf func(ctx context.Context, id firn.ID) Origin
+	analyzer analyzer
 	emit     func(change) error
 	// left is the number of bytes of the current session that are not passed on yet.
 	left int64
@@ -85,7 +85,8 @@ func (r *reader) resumes(ctx context.Context, old *row) bool {
 // whole indexes a session from the beginning.
 func (r *reader) whole(ctx context.Context, s store.Status) error {
 	next := &row{id: sessionKey(s.ID), sid: s.ID}
-	next.source = r.sourceOf(ctx, s.ID)
+	from := r.sourceOf(ctx, s.ID)
+	next.source, next.sub = from.Tool, from.Sub
 	next.setStatus(s)
 	sh := &shaper{session: s.ID, ids: make(map[firn.EntryID]int)}
 	return r.run(ctx, next, sh, store.Start, true)
@@ -129,7 +130,7 @@ func (r *reader) run(ctx context.Context, next *row, sh *shaper, after firn.Pos,
 			continue
 		}
 		for _, p := range piecesOf(e) {
-			d := r.analyser.doc(next.owner(), common, n, rec.At, e.ID, timeFor(e, next), p)
+			d := r.analyzer.doc(next.owner(), common, n, rec.At, e.ID, timeFor(e, next), p)
 			c.docs = append(c.docs, d)
 			size += len(d.t) + len(d.x) + len(d.f) + 200
 		}

@@ -57,7 +57,7 @@ func TestReadOnlyHome(t *testing.T) {
 		}
 	}
 	if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
-		t.Errorf("the check says %v, %v", d, err)
+		t.Errorf("the check returned %v, %v", d, err)
 	}
 	if after, err := os.ReadFile(path); err != nil || string(after) != string(before) {
 		t.Errorf("the index was changed: %v", err)
@@ -99,7 +99,7 @@ func TestCompareIsOfOneMoment(t *testing.T) {
 	}
 	words, err := c.countWords(t.Context(), talk)
 	if err != nil || len(rows) == 0 || !maps.Equal(rows, words) {
-		t.Errorf("%d words are said by the rows, and %d by the words (%v)", len(rows), len(words), err)
+		t.Errorf("the rows have %d words, the word table has %d (%v)", len(rows), len(words), err)
 	}
 }
 
@@ -116,13 +116,13 @@ func TestDirectoryInTheWay(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := b.index.Search(context.Background(), q); err == nil || !strings.Contains(err.Error(), path+" is a directory") {
-		t.Errorf("it is said that %v", err)
+		t.Errorf("it reports %v", err)
 	}
 	if err := os.Remove(path); err != nil {
 		t.Fatal(err)
 	}
 	if len(b.search("flaky")) == 0 {
-		t.Error("nothing is found when it is gone")
+		t.Error("nothing is found after it was removed")
 	}
 }
 
@@ -135,10 +135,10 @@ func TestFullDisk(t *testing.T) {
 	defer db.Close()
 	_, err = db.Exec("create table a(b); create table c(d)")
 	if err = explain("open the word index", err); err == nil || !strings.Contains(err.Error(), "the disk is full") || !strings.Contains(err.Error(), "firn grep") {
-		t.Errorf("it is said that %v", err)
+		t.Errorf("it reports %v", err)
 	}
 	if !isFull(4874) || isFull(4618) {
-		t.Error("no room for what is shared is not told from other trouble")
+		t.Error("a lack of shared memory is not distinguished from other errors")
 	}
 }
 
@@ -169,6 +169,6 @@ func TestIndexGoesMeanwhile(t *testing.T) {
 		t.Errorf("found %q, want %q", got, want)
 	}
 	if v.armed.Load() {
-		t.Error("it was not taken away")
+		t.Error("it was not removed")
 	}
 }

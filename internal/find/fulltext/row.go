@@ -8,6 +8,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/route"
 	"firn.dev/store"
 )
 
@@ -16,12 +17,15 @@ type row struct {
 	id                      int64
 	sid                     firn.ID
 	agent, key, source, cwd string
-	title                   firn.Title
-	prompt                  string
-	created, updated        int64
-	bytes, modified         int64
-	parts                   int
-	archived                bool
+	// sub marks the session of another tool's sub-agent. It is not stored, since sessions of
+	// other tools are always read from the beginning.
+	sub              bool
+	title            firn.Title
+	prompt           string
+	created, updated int64
+	bytes, modified  int64
+	parts            int
+	archived         bool
 	// end is the position up to which the session was read; last and count are the last
 	// entry and the number of entries up to there.
 	end   firn.Pos
@@ -110,7 +114,7 @@ func (r *row) setStatus(s store.Status) {
 }
 
 func (r *row) owner() owner {
-	return owner{session: r.id, agent: r.agent, key: r.key, source: r.source, path: r.cwd}
+	return owner{session: r.id, agent: r.agent, key: r.key, source: r.source, path: r.cwd, machine: r.sub || isMachine(r.key)}
 }
 
 // note updates the row with an entry.
@@ -165,4 +169,17 @@ func timeFor(e firn.Entry, r *row) time.Time {
 		return t
 	}
 	return time.UnixMilli(r.updated)
+}
+
+// isMachine reports whether a key is that of a program: a job, a hook or a sub-agent.
+func isMachine(key string) bool {
+	k, err := route.Parse(key)
+	if err != nil {
+		return false
+	}
+	switch k.Kind() {
+	case route.KindCron, route.KindHook, route.KindSubagent:
+		return true
+	}
+	return false
 }

@@ -20,7 +20,7 @@ import (
 
 // version is the version of the schema and of the text analysis. An index of another
 // version is rebuilt.
-const version = 5
+const version = 6
 
 // schema creates the tables. The original text is not stored: t, x and f hold normalized
 // words, which ranking and deleting need.
@@ -62,6 +62,8 @@ type database struct {
 	users sync.WaitGroup
 	// why, if not nil, is the reason why the file could only be opened read-only.
 	why error
+	// signs are those of the vectors, once read.
+	signs signTable
 	// known caches prepared statements by query.
 	known sync.Map
 }

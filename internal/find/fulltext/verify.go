@@ -158,7 +158,7 @@ func (c *checker) session(ctx context.Context, s store.Status, old *row) error {
 		c.differ(s.ID, "its branches, or its hidden or compacted entries, do not match the index")
 	}
 	a, b := *now, *old
-	a.shape, b.shape = shape{}, shape{}
+	a.shape, b.shape, a.sub = shape{}, shape{}, false
 	if !reflect.DeepEqual(a, b) {
 		c.differ(s.ID, "the index has other data about the session")
 	}
@@ -209,7 +209,7 @@ func scanWhole(scan func(...any) error) (doc, error) {
 	var d doc
 	var at int64
 	var entry, role string
-	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.time, &d.words, &d.t, &d.x, &d.f)
+	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.machine, &d.time, &d.words, &d.t, &d.x, &d.f)
 	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
 	return d, err
 }

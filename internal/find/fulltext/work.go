@@ -87,7 +87,10 @@ func (w *work) notify() {
 const batchDelay = 200 * time.Millisecond
 
 // Start brings the index up to date in the background and keeps it so.
-func (x *Index) Start() { x.request(func(d *due) { d.census = true }, false) }
+func (x *Index) Start() {
+	x.request(func(d *due) { d.census = true }, false)
+	x.embedding.start()
+}
 
 // MarkChanged records that a session changed. It is cheap. Before the first search it does
 // nothing, since the first search compares all sessions.
@@ -166,6 +169,7 @@ func (x *Index) State() search.State {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	s := w.state
+	s.Vectors = x.embedding.vectorState()
 	// Failed work is pending too, but is retried only on the next request.
 	asked := w.started && w.asked > w.done
 	s.Building = s.Building || asked && (w.due.census || w.due.rebuild)

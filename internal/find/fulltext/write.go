@@ -81,6 +81,11 @@ func apply(ctx context.Context, tx *sql.Tx, changes []change) error {
 	t := make(tally)
 	var docs []doc
 	for _, c := range changes {
+		if c.wipe && c.row == nil && len(c.docs) == 0 { // its text is gone
+			if err := deleteVectors(ctx, tx, c.session); err != nil {
+				return err
+			}
+		}
 		if c.wipe {
 			if err := deleteSession(ctx, tx, c.session, t); err != nil {
 				return err

@@ -124,15 +124,15 @@ func TestBounds(t *testing.T) {
 	dir := shelf(t, map[string]string{"a.jsonl": strings.Repeat(`{"text":"needle `+strings.Repeat("y", 5000)+"\"}\n", 50), "b.jsonl": "needle\n"})
 	all, s := runSearch(t, dir, "needle", Options{MaxMatches: 7, Width: 100})
 	if len(all) != 7 || !s.More || s.Matches != 7 {
-		t.Errorf("%d were told, of %+v", len(all), s)
+		t.Errorf("%d were reported, of %+v", len(all), s)
 	}
 	for _, m := range all {
 		if len(m.Text) > 100+2*len("…") || !strings.Contains(m.Text, "needle") {
-			t.Errorf("%d bytes were told", len(m.Text))
+			t.Errorf("%d bytes were reported", len(m.Text))
 		}
 	}
 	if all, s := runSearch(t, dir, "needle", Options{}); len(all) != 51 || s.More {
-		t.Errorf("%d were told, of %+v", len(all), s)
+		t.Errorf("%d were reported, of %+v", len(all), s)
 	}
 }
 
@@ -140,11 +140,11 @@ func TestSecrets(t *testing.T) {
 	dir := shelf(t, map[string]string{"a.jsonl": `{"text":"the password=hunter2hunter2 is here"}` + "\n"})
 	for _, pattern := range []string{"password", "hunter2", "here"} {
 		if all, _ := runSearch(t, dir, pattern, Options{}); len(all) != 1 || strings.Contains(all[0].Text, "hunter2") {
-			t.Errorf("%s tells %v", pattern, all)
+			t.Errorf("%s reports %v", pattern, all)
 		}
 	}
 	if all, _ := runSearch(t, dir, "password", Options{Secrets: true}); !strings.Contains(all[0].Text, "hunter2") {
-		t.Errorf("it was asked for: %v", all)
+		t.Errorf("it was requested: %v", all)
 	}
 }
 
@@ -166,7 +166,7 @@ func TestFaults(t *testing.T) {
 		return io.NopCloser(io.MultiReader(r, strings.NewReader("another needle\nhalf"), iotest.ErrReader(errors.New("checksum")))), nil
 	}
 	if all, s := runSearch(t, dir, "needle", Options{Expand: torn}); len(all) != 3 || len(s.Failed) != 1 || !strings.Contains(s.Failed[0], "checksum") {
-		t.Errorf("what is before the damage: %v, %+v", all, s)
+		t.Errorf("before the damage: %v, %+v", all, s)
 	}
 	stop := errors.New("enough")
 	_, err := Run(context.Background(), vfs.OS{}, []string{filepath.Join(dir, "a.jsonl")}, Options{Pattern: regexp.MustCompile("e")}, func(Match) error { return stop })

@@ -24,7 +24,7 @@ import (
 	"firn.dev/store"
 )
 
-// Source provides the sessions of a catalogue. It must be safe for concurrent use.
+// Source provides the sessions of a catalog. It must be safe for concurrent use.
 type Source interface {
 	// Census returns the standing of all sessions, in no particular order, without opening
 	// them.
@@ -36,9 +36,9 @@ type Source interface {
 	Inspect(ctx context.Context, id firn.ID) (store.Info, error)
 }
 
-// Options configures a catalogue. The zero value is a good default.
+// Options configures a catalog. The zero value is a good default.
 type Options struct {
-	// ReadOnly prevents all writes. Rows missing in the catalogue are then read from the
+	// ReadOnly prevents all writes. Rows missing in the catalog are then read from the
 	// sessions each time.
 	ReadOnly bool
 	// Report is called with a message about every problem found and how it was handled. It
@@ -49,13 +49,13 @@ type Options struct {
 // Catalogue is a list of all sessions stored in a file.
 //
 // Its results are exact if all processes change sessions through [Wrap], or call Refresh
-// after other changes. A file store that is not wrapped marks the catalogue as outdated when
+// after other changes. A file store that is not wrapped marks the catalog as outdated when
 // it creates a session. Other changes, such as a file copied into a session directory, are
 // detected by all operations that examine all sessions (a list without limit, Find,
 // Refresh), and by Page if they concern a session that it returns.
 //
 // All methods are safe for concurrent use, and several processes may open the same
-// catalogue.
+// catalog.
 type Catalogue struct {
 	fs   vfs.FS
 	dir  string
@@ -84,10 +84,10 @@ type pendingChange struct {
 	erased bool
 }
 
-// fileName is the name of the catalogue in its directory.
+// fileName is the name of the catalog in its directory.
 const fileName = rowcache.CatalogueName
 
-// Open opens the catalogue in a directory, creating the directory if necessary. It does not
+// Open opens the catalog in a directory, creating the directory if necessary. It does not
 // read the file: a damaged file is detected, reported and rebuilt on first use.
 func Open(fsys vfs.FS, dir string, src Source, opts Options) (*Catalogue, error) {
 	if opts.Report == nil {
@@ -95,7 +95,7 @@ func Open(fsys vfs.FS, dir string, src Source, opts Options) (*Catalogue, error)
 	}
 	if !opts.ReadOnly {
 		if err := fsys.MkdirAll(dir); err != nil {
-			return nil, fmt.Errorf("open catalogue: %w", err)
+			return nil, fmt.Errorf("open catalog: %w", err)
 		}
 	}
 	return &Catalogue{fs: fsys, dir: dir, src: src, opts: opts, pending: make(pendingChanges)}, nil
@@ -105,19 +105,19 @@ func (c *Catalogue) path() string { return filepath.Join(c.dir, fileName) }
 
 func (c *Catalogue) report(format string, args ...any) { c.opts.Report(fmt.Sprintf(format, args...)) }
 
-// checkOpen returns an error if the catalogue is closed or the context is done.
+// checkOpen returns an error if the catalog is closed or the context is done.
 func (c *Catalogue) checkOpen(ctx context.Context) error {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	if c.closed {
-		return fmt.Errorf("catalogue %s: %w", c.dir, firn.ErrClosed)
+		return fmt.Errorf("catalog %s: %w", c.dir, firn.ErrClosed)
 	}
 	return ctx.Err()
 }
 
 // open opens the file. It returns nil if the file does not exist or is damaged, which is
 // reported.
-func (c *Catalogue) open() (*catalogueFile, error) {
+func (c *Catalogue) open() (*catalogFile, error) {
 	b, err := openCatalogueFile(c.fs, c.path())
 	switch {
 	case errors.Is(err, fs.ErrNotExist):
@@ -126,12 +126,12 @@ func (c *Catalogue) open() (*catalogueFile, error) {
 		c.reportDamage(err)
 		return nil, nil
 	case err != nil:
-		return nil, fmt.Errorf("read catalogue: %w", err)
+		return nil, fmt.Errorf("read catalog: %w", err)
 	}
 	return b, nil
 }
 
-// reportDamage reports a damaged catalogue, once for each error.
+// reportDamage reports a damaged catalog, once for each error.
 func (c *Catalogue) reportDamage(err error) {
 	c.mu.Lock()
 	reported := c.damage == err.Error()
@@ -153,7 +153,7 @@ func (c *Catalogue) beginChange() error {
 	c.mu.Lock()
 	if c.closed {
 		c.mu.Unlock()
-		return fmt.Errorf("catalogue %s: %w", c.dir, firn.ErrClosed)
+		return fmt.Errorf("catalog %s: %w", c.dir, firn.ErrClosed)
 	}
 	c.working.Add(1)
 	c.mu.Unlock()
@@ -175,7 +175,7 @@ func (c *Catalogue) endChange(id firn.ID, erased bool) {
 }
 
 // copyPending returns a copy of the pending changes. They stay pending until they are
-// written, so that concurrent readers do not consider the catalogue up to date.
+// written, so that concurrent readers do not consider the catalog up to date.
 func (c *Catalogue) copyPending() pendingChanges {
 	c.mu.Lock()
 	defer c.mu.Unlock()
@@ -183,7 +183,7 @@ func (c *Catalogue) copyPending() pendingChanges {
 }
 
 // forgetPending removes pending changes that were written, except for sessions that changed
-// again. A read-only catalogue keeps them.
+// again. A read-only catalog keeps them.
 func (c *Catalogue) forgetPending(taken pendingChanges) {
 	if c.opts.ReadOnly {
 		return
@@ -229,7 +229,7 @@ func (c *Catalogue) flush(ctx context.Context) error {
 }
 
 // Close writes the pending changes. If that fails, it reports the error and leaves the
-// mark, so that the next process refreshes the catalogue.
+// mark, so that the next process refreshes the catalog.
 func (c *Catalogue) Close() error {
 	c.mu.Lock()
 	if c.closed {

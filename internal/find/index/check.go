@@ -13,7 +13,7 @@ import (
 	"firn.dev/store"
 )
 
-// Disagreement is a difference between the catalogue and the sessions. Refresh fixes all
+// Disagreement is a difference between the catalog and the sessions. Refresh fixes all
 // kinds except Wrong, Rebuild fixes all.
 type Disagreement struct {
 	// ID is the session; empty if the whole file is unusable.
@@ -33,22 +33,22 @@ const (
 	// Outdated means that the file has the format of another version of firn. It is
 	// rebuilt.
 	Outdated DisagreementKind = "outdated"
-	// Missing means that a session is not in the catalogue.
+	// Missing means that a session is not in the catalog.
 	Missing DisagreementKind = "missing"
-	// Gone means that a session in the catalogue does not exist.
+	// Gone means that a session in the catalog does not exist.
 	Gone DisagreementKind = "gone"
-	// Stale means that a session has changed since the catalogue was written.
+	// Stale means that a session has changed since the catalog was written.
 	Stale DisagreementKind = "stale"
 	// Wrong means that an unchanged session differs from its row. This should not happen:
 	// the clock was set back, or there is a bug.
 	Wrong DisagreementKind = "wrong"
 	// Double means that a session exists more than once. Only one copy can be read and is
-	// in the catalogue.
+	// in the catalog.
 	Double DisagreementKind = "double"
 )
 
-// Check compares the catalogue with all sessions, opening each, and returns the differences
-// ordered by ID. It writes nothing. Without a catalogue there are no differences.
+// Check compares the catalog with all sessions, opening each, and returns the differences
+// ordered by ID. It writes nothing. Without a catalog there are no differences.
 func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 	if err := c.checkOpen(ctx); err != nil {
 		return nil, err
@@ -65,16 +65,16 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 	}
 	all, err := c.src.Census(ctx)
 	if err != nil {
-		return nil, fmt.Errorf("check catalogue: %w", err)
+		return nil, fmt.Errorf("check catalog: %w", err)
 	}
 	found := findDuplicates(all)
 	standings, err := c.unique(ctx, all)
 	if err != nil {
-		return nil, fmt.Errorf("check catalogue: %w", err)
+		return nil, fmt.Errorf("check catalog: %w", err)
 	}
 	now, err := c.inspectAll(rowcache.Bypass(ctx), standings, nil)
 	if err != nil {
-		return nil, fmt.Errorf("check catalogue: %w", err)
+		return nil, fmt.Errorf("check catalog: %w", err)
 	}
 	for i, s := range standings {
 		if d, ok := compareRow(rows[s.ID], s, now[i]); ok {
@@ -91,7 +91,7 @@ func (c *Catalogue) Check(ctx context.Context) ([]Disagreement, error) {
 	return found, nil
 }
 
-// read returns all rows of the catalogue, or the reason why it is unusable.
+// read returns all rows of the catalog, or the reason why it is unusable.
 func (c *Catalogue) read() (map[firn.ID]*row, error) {
 	b, err := openCatalogueFile(c.fs, c.path())
 	if err != nil {
@@ -120,7 +120,7 @@ func compareRow(r *row, s store.Status, now *row) (Disagreement, bool) {
 	case now == nil: // removed meanwhile
 		return d, false
 	case r == nil:
-		d.Kind, d.Detail = Missing, "the catalogue does not know it"
+		d.Kind, d.Detail = Missing, "the catalog does not know it"
 	case r.info == now.info:
 		return d, false
 	case !r.matches(s):

@@ -16,9 +16,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestManyProcesses lets several stores and catalogues over one home append, list and
-// refresh concurrently. Kernel locks belong to open files, so they behave like separate
-// processes.
+// TestManyProcesses has several stores and catalogs over one home append, list and refresh
+// concurrently. Kernel locks belong to open files, so they behave like separate processes.
 func TestManyProcesses(t *testing.T) {
 	f := newFixture(t)
 	f.fill(20)
@@ -53,7 +52,7 @@ func TestManyProcesses(t *testing.T) {
 	f.wantMarks(0)
 	found, err := f.cat.Check(f.ctx)
 	if err != nil || len(found) > 0 {
-		t.Errorf("the catalogue disagrees: %v, %v", found, err)
+		t.Errorf("the catalog disagrees: %v, %v", found, err)
 	}
 	f.sameLists()
 }
@@ -94,7 +93,7 @@ func TestReplacedWhileRefreshing(t *testing.T) {
 	f.fill(10)
 	f.refresh()
 	f.append(f.store, "s003", message("more", 50))
-	other := f.catalogue(index.Options{Report: f.report})
+	other := f.catalog(index.Options{Report: f.report})
 	meanwhile := sync.OnceFunc(func() {
 		f.append(f.store, "s004", message("more", 60))
 		f.ok(other.Rebuild(f.ctx, nil))
@@ -102,7 +101,7 @@ func TestReplacedWhileRefreshing(t *testing.T) {
 	busy := false
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "s003.jsonl") && !busy {
-			busy = true // it is being inspected: the catalogue was already read
+			busy = true // it is being inspected: the catalog was already read
 			meanwhile()
 		}
 	})
@@ -122,7 +121,7 @@ func TestLaterScanWins(t *testing.T) {
 	f.fill(10)
 	f.refresh()
 	f.append(f.store, "s003", message("more", 50))
-	other := f.catalogue(index.Options{Report: f.report})
+	other := f.catalog(index.Options{Report: f.report})
 	mem.Hook(func(kind faultfs.Kind, line string) {
 		if kind == faultfs.Open && strings.Contains(line, "index/lock") {
 			mem.Hook(nil) // inspected, and about to write
@@ -138,17 +137,17 @@ func TestLaterScanWins(t *testing.T) {
 	}
 	found, err := f.cat.Check(f.ctx)
 	if err != nil || len(found) > 0 {
-		t.Errorf("the catalogue disagrees: %v, %v", found, err)
+		t.Errorf("the catalog disagrees: %v, %v", found, err)
 	}
 }
 
-// TestAddedAfterTheScan checks that a session that was created and recorded by another
-// process between our census and reading the catalogue is not considered gone.
+// TestAddedAfterTheScan checks that a session that another process created and recorded
+// between the census and the read of the catalog is not considered removed.
 func TestAddedAfterTheScan(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(10)
 	f.refresh()
-	other := f.catalogue(index.Options{Report: f.report})
+	other := f.catalog(index.Options{Report: f.report})
 	counted, came := make(chan struct{}), make(chan struct{})
 	count := sync.OnceFunc(func() { close(counted) })
 	come := sync.OnceFunc(func() {
@@ -172,7 +171,7 @@ func TestAddedAfterTheScan(t *testing.T) {
 	<-came
 	found, err := f.cat.Check(f.ctx)
 	if err != nil || len(found) > 0 {
-		t.Errorf("the catalogue disagrees: %v, %v", found, err)
+		t.Errorf("the catalog disagrees: %v, %v", found, err)
 	}
 }
 
@@ -226,6 +225,6 @@ func TestNoLocks(t *testing.T) {
 	f.wantIDs(f.list(f.cat, store.Query{}), "s000 s002 s001")
 	f.wantIDs(f.list(f.cat, store.Query{Limit: 2}), "s002 s001") // the change of s000 is not known
 	if _, err := f.cat.Refresh(f.ctx, nil); err == nil {
-		t.Error("a refresh that could not write did not say so")
+		t.Error("a refresh that could not write did not report it")
 	}
 }

@@ -23,7 +23,7 @@ type countCache struct {
 // maxCachedRows is the maximum number of rows kept in memory.
 const maxCachedRows = 50_000
 
-// Count returns the number of sessions that a query selects, according to the catalogue,
+// Count returns the number of sessions that a query selects, according to the catalog,
 // without examining sessions. Changes made through [Wrap] are included.
 func (c *Catalogue) Count(ctx context.Context, q store.Query) (int, error) {
 	if err := c.checkOpen(ctx); err != nil {
@@ -62,7 +62,7 @@ func (c *Catalogue) countFile(ctx context.Context, q store.Query) (int, error) {
 }
 
 // count counts the rows of a file that a query selects.
-func (t *countCache) count(b *catalogueFile, q store.Query) (n int, err error) {
+func (t *countCache) count(b *catalogFile, q store.Query) (n int, err error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(b); err != nil {
@@ -78,7 +78,7 @@ func (t *countCache) count(b *catalogueFile, q store.Query) (n int, err error) {
 }
 
 // load reads the lines that were added to the file. t.mu must be held.
-func (t *countCache) load(b *catalogueFile) (err error) {
+func (t *countCache) load(b *catalogFile) (err error) {
 	if t.rows != nil && b.info.Same(t.info) && b.head.size >= t.size {
 		_, err = b.readFrom(t.size, t.rows)
 	} else {

@@ -18,7 +18,7 @@ func tagged(f *fixture, n int, tags ...string) firn.Entry {
 	return e
 }
 
-// TestCountIsThatOfTheList checks that the catalogue counts as many sessions as the store
+// TestCountIsThatOfTheList checks that the catalog counts as many sessions as the store
 // lists after every change, also by tag, time and text.
 func TestCountIsThatOfTheList(t *testing.T) {
 	f := newFixture(t)
@@ -40,7 +40,7 @@ func TestCountIsThatOfTheList(t *testing.T) {
 			}
 			q.Limit = 2
 			if page := f.page(q, index.Cursor{}); page.Total >= 0 && page.Total != want {
-				t.Errorf("%s: a page of %+v tells %d of %d", when, q, page.Total, want)
+				t.Errorf("%s: a page of %+v reports %d of %d", when, q, page.Total, want)
 			}
 		}
 	}

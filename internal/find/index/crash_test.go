@@ -46,7 +46,7 @@ func story(t *testing.T, mem *faultfs.FS) {
 	w.Append(t.Context(), "t002", store.Any, message("more", 201))
 }
 
-// seededHome returns a function that copies a home with a few sessions and their catalogue,
+// seededHome returns a function that copies a home with a few sessions and their catalog,
 // all durable.
 func seededHome(t *testing.T) (copied func() *faultfs.FS) {
 	t.Helper()
@@ -59,7 +59,7 @@ func seededHome(t *testing.T) (copied func() *faultfs.FS) {
 	return mem.Crash
 }
 
-// sound checks that pages of a home's catalogue are right immediately, and all of it after
+// sound checks that pages of a home's catalog are right immediately, and all of it after
 // a refresh.
 func sound(t *testing.T, what string, mem *faultfs.FS) {
 	t.Helper()
@@ -75,7 +75,7 @@ func sound(t *testing.T, what string, mem *faultfs.FS) {
 	f.refresh()
 	found, err := f.cat.Check(f.ctx)
 	if err != nil || len(found) > 0 {
-		t.Fatalf("%s: after a refresh the catalogue disagrees: %v, %v", what, found, err)
+		t.Fatalf("%s: after a refresh the catalog disagrees: %v, %v", what, found, err)
 	}
 	f.ok(f.cat.Close())
 }
@@ -207,7 +207,7 @@ func TestFullDisk(t *testing.T) {
 	f.wantIDs(f.list(w, store.Query{Limit: 3}), "s004 s003 s002")
 	f.wantIDs(f.list(w, store.Query{}), "s004 s003 s002 s001 s000")
 	if len(f.reports) == 0 {
-		t.Error("nobody was told")
+		t.Error("the failure was not reported")
 	}
 	mem.Limit(-1)
 	f.sameLists()

@@ -21,13 +21,13 @@ func inMemory(t *testing.T) (*fixture, *faultfs.FS) {
 	return f, mem
 }
 
-// damaged installs a damaged catalogue and checks that all lists are right and that it is
+// damaged installs a damaged catalog and checks that all lists are right and that it is
 // rebuilt.
 func (f *fixture) damaged(mem *faultfs.FS, what string, content []byte, whole string) {
 	f.Helper()
 	for _, limit := range []int{0, 3} {
 		f.ok(mem.Put(f.path(), content))
-		got := f.list(f.catalogue(index.Options{Report: f.report}), store.Query{Limit: limit})
+		got := f.list(f.catalog(index.Options{Report: f.report}), store.Query{Limit: limit})
 		if want := f.list(f.store, store.Query{Limit: limit}); ids(got) != ids(want) {
 			f.Fatalf("%s: with limit %d listed are %q, want %q", what, limit, ids(got), ids(want))
 		}
@@ -36,7 +36,7 @@ func (f *fixture) damaged(mem *faultfs.FS, what string, content []byte, whole st
 	b, err := mem.Get(f.path())
 	f.ok(err)
 	if string(b) != whole {
-		f.Fatalf("%s: after a refresh the catalogue is not as before", what)
+		f.Fatalf("%s: after a refresh the catalog is not as before", what)
 	}
 }
 
@@ -50,7 +50,7 @@ func TestCutAtEveryByte(t *testing.T) {
 		f.damaged(mem, fmt.Sprintf("cut to %d of %d bytes", n, len(whole)), whole[:n], string(whole))
 	}
 	if len(f.reports) == 0 {
-		t.Error("nobody was told")
+		t.Error("the damage was not reported")
 	}
 }
 
@@ -120,6 +120,6 @@ func TestCatalogueIsADirectory(t *testing.T) {
 		}
 	}
 	if _, err := f.cat.Refresh(f.ctx, nil); err == nil {
-		t.Error("a refresh that could not write did not say so")
+		t.Error("a refresh that could not write did not report it")
 	}
 }

@@ -9,13 +9,13 @@ import (
 	"firn.dev/store"
 )
 
-// Feed is a position in the changes of a catalogue. The zero feed is before all.
+// Feed is a position in the changes of a catalog. The zero feed is before all.
 type Feed struct {
 	info vfs.Info
 	size int64
 }
 
-// Since returns the rows that were added to the catalogue after a position, and the position
+// Since returns the rows that were added to the catalog after a position, and the position
 // after them. It reads only those. If whole is set, the file was replaced, and these are the
 // rows of all sessions.
 func (c *Catalogue) Since(ctx context.Context, from Feed) (infos []store.Info, whole bool, now Feed, err error) {

@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// The catalogue file has a header of fixed length, followed by one line per row. If a
+// The catalog file has a header of fixed length, followed by one line per row. If a
 // session has several lines, the last one counts.
 //
 // The header contains the end of the lines and is written after them. Bytes after that end
@@ -96,9 +96,9 @@ func parseHead(b []byte) (head, error) {
 	return h, nil
 }
 
-// catalogueFile is the open catalogue file as of the time it was opened. If the file is
+// catalogFile is the open catalog file as of the time it was opened. If the file is
 // replaced, this one stays unchanged.
-type catalogueFile struct {
+type catalogFile struct {
 	file vfs.File
 	info vfs.Info
 	head head
@@ -109,12 +109,12 @@ const headTries = 3
 
 // openCatalogueFile opens the file. It returns ErrCorrupt if the file is damaged,
 // ErrUnsupported if it has another version.
-func openCatalogueFile(fsys vfs.FS, path string) (*catalogueFile, error) {
+func openCatalogueFile(fsys vfs.FS, path string) (*catalogFile, error) {
 	file, err := fsys.Open(path, vfs.Read)
 	if err != nil {
 		return nil, err
 	}
-	b := &catalogueFile{file: file}
+	b := &catalogFile{file: file}
 	for range headTries {
 		if err = b.readHead(); !errors.Is(err, firn.ErrCorrupt) {
 			break
@@ -127,7 +127,7 @@ func openCatalogueFile(fsys vfs.FS, path string) (*catalogueFile, error) {
 	return b, nil
 }
 
-func (b *catalogueFile) readHead() error {
+func (b *catalogFile) readHead() error {
 	buf := make([]byte, headLen)
 	n, err := b.file.ReadAt(buf, 0)
 	if err != nil && err != io.EOF {
@@ -145,19 +145,19 @@ func (b *catalogueFile) readHead() error {
 	return nil
 }
 
-func (b *catalogueFile) close() {
+func (b *catalogFile) close() {
 	if b != nil {
 		b.file.Close() // only read
 	}
 }
 
 // extends reports whether b is the same file as earlier, with at most lines added.
-func (b *catalogueFile) extends(earlier *catalogueFile) bool {
+func (b *catalogFile) extends(earlier *catalogFile) bool {
 	return b != nil && earlier != nil && b.info.Same(earlier.info) && b.head.size >= earlier.head.size
 }
 
 // readAll reads every row.
-func (b *catalogueFile) readAll() (map[firn.ID]*row, error) {
+func (b *catalogFile) readAll() (map[firn.ID]*row, error) {
 	rows := make(map[firn.ID]*row, b.head.rows+1)
 	lines, err := b.readFrom(headLen, rows)
 	if err == nil && lines != b.head.lines {
@@ -173,7 +173,7 @@ func (b *catalogueFile) readAll() (map[firn.ID]*row, error) {
 const readChunk = 64 << 10
 
 // readFrom reads the lines from an offset on into rows, and returns their number.
-func (b *catalogueFile) readFrom(offset int64, rows map[firn.ID]*row) (lines int, err error) {
+func (b *catalogFile) readFrom(offset int64, rows map[firn.ID]*row) (lines int, err error) {
 	buf, common := make([]byte, 0, readChunk), make(interned)
 	for offset < b.head.size || len(buf) > 0 {
 		if offset == b.head.size {
@@ -208,7 +208,7 @@ func (b *catalogueFile) readFrom(offset int64, rows map[firn.ID]*row) (lines int
 }
 
 // readAt fills p. It returns ErrCorrupt if the file is shorter than its header says.
-func (b *catalogueFile) readAt(p []byte, offset int64) error {
+func (b *catalogFile) readAt(p []byte, offset int64) error {
 	n, err := b.file.ReadAt(p, offset)
 	if n == len(p) {
 		return nil
@@ -222,7 +222,7 @@ func (b *catalogueFile) readAt(p []byte, offset int64) error {
 // backReader reads the rows of a file from the end, skipping lines replaced by a later line
 // of the same session.
 type backReader struct {
-	book *catalogueFile
+	book *catalogFile
 	// buf holds the bytes from low on that were not returned yet.
 	buf  []byte
 	low  int64
@@ -233,7 +233,7 @@ type backReader struct {
 	common interned
 }
 
-func (b *catalogueFile) readBack() *backReader {
+func (b *catalogFile) readBack() *backReader {
 	return &backReader{book: b, low: b.head.size, seen: make(map[firn.ID]bool), common: make(interned), bound: b.head.newest}
 }
 

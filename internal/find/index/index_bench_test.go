@@ -14,7 +14,7 @@ import (
 
 const manySessions = 10_000
 
-// benchCatalogue creates the catalogue of a source in a directory.
+// benchCatalogue creates the catalog of a source in a directory.
 func benchCatalogue(b *testing.B, dir string, src Source) {
 	b.Helper()
 	c, err := Open(vfs.OS{}, dir, src, Options{})
@@ -56,7 +56,7 @@ func benchHome(b *testing.B) (*filestore.Store, string) {
 	return s, filepath.Join(home, "index")
 }
 
-// benchList opens the catalogue in each iteration, as a command would, and lists.
+// benchList opens the catalog in each iteration, as a command would, and lists.
 func benchList(b *testing.B, dir string, src Source, limit, want int) {
 	b.ReportAllocs()
 	for b.Loop() {
@@ -71,7 +71,7 @@ func benchList(b *testing.B, dir string, src Source, limit, want int) {
 	}
 }
 
-// BenchmarkListAllNoFiles measures reading the catalogue, without session files.
+// BenchmarkListAllNoFiles measures reading the catalog, without session files.
 func BenchmarkListAllNoFiles(b *testing.B) {
 	src, dir := fakeSource{n: manySessions}, b.TempDir()
 	benchCatalogue(b, dir, src)

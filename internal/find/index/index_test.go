@@ -22,7 +22,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// fixture is a home with a file store and its catalogue.
+// fixture is a home with a file store and its catalog.
 type fixture struct {
 	*testing.T
 	ctx     context.Context
@@ -44,7 +44,7 @@ func newFixture(t *testing.T) *fixture {
 func (f *fixture) open() {
 	f.Helper()
 	f.store = openStore(f.T, f.fs, f.home)
-	f.cat = f.catalogue(index.Options{Report: f.report})
+	f.cat = f.catalog(index.Options{Report: f.report})
 }
 
 func (f *fixture) report(message string) {
@@ -63,7 +63,7 @@ func openStore(t *testing.T, fsys vfs.FS, home string) *filestore.Store {
 	return s
 }
 
-func (f *fixture) catalogue(opts index.Options) *index.Catalogue {
+func (f *fixture) catalog(opts index.Options) *index.Catalogue {
 	f.Helper()
 	c, err := index.Open(f.fs, f.dir(), f.store, opts)
 	if err != nil {
@@ -129,7 +129,7 @@ func (f *fixture) page(q store.Query, after index.Cursor) index.Page {
 	return page
 }
 
-// lister is a store or a catalogue.
+// lister is a store or a catalog.
 type lister interface {
 	List(context.Context, store.Query) iter.Seq2[store.Info, error]
 }
@@ -168,12 +168,12 @@ func queries() []store.Query {
 	return append(all, store.Query{Agent: "main", Limit: 2}, store.Query{Agent: "other"}, store.Query{Key: "agent:other:k", Limit: 5})
 }
 
-// sameLists checks that the catalogue returns the same lists as the files.
+// sameLists checks that the catalog returns the same lists as the files.
 func (f *fixture) sameLists() {
 	f.Helper()
 	for _, q := range queries() {
 		if diff := cmp.Diff(f.list(f.store, q), f.list(f.cat, q)); diff != "" {
-			f.Fatalf("list of %+v (-files +catalogue):\n%s", q, diff)
+			f.Fatalf("list of %+v (-files +catalog):\n%s", q, diff)
 		}
 	}
 }
@@ -182,7 +182,7 @@ func (f *fixture) sameLists() {
 func (f *fixture) sameAll() {
 	f.Helper()
 	if diff := cmp.Diff(f.list(f.store, store.Query{}), f.list(f.cat, store.Query{})); diff != "" {
-		f.Fatalf("list of all (-files +catalogue):\n%s", diff)
+		f.Fatalf("list of all (-files +catalog):\n%s", diff)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestRebuiltIdentical(t *testing.T) {
 	f.open()
 	f.refresh()
 	if f.read(f.path()) != first {
-		t.Error("a catalogue made from nothing differs from one that was rebuilt")
+		t.Error("a catalog made from nothing differs from one that was rebuilt")
 	}
 	f.sameLists()
 }
@@ -290,7 +290,7 @@ func TestOwnerOnly(t *testing.T) {
 			t.Errorf("%s has mode %v", e.Name(), info.Mode())
 		}
 	}
-	if len(entries) != 3 { // the catalogue, the lock, the mark
+	if len(entries) != 3 { // the catalog, the lock, the mark
 		t.Errorf("the index has %d files: %v", len(entries), entries)
 	}
 }
@@ -396,7 +396,7 @@ func TestRefreshIsCancelled(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if _, err := os.Stat(f.path()); err == nil {
-		t.Error("half a catalogue was written")
+		t.Error("half a catalog was written")
 	}
 	f.sameLists()
 	before := f.read(f.path())
@@ -408,7 +408,7 @@ func TestRefreshIsCancelled(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if f.read(f.path()) != before {
-		t.Error("a rebuild that was cancelled changed the catalogue")
+		t.Error("a rebuild that was canceled changed the catalog")
 	}
 	done := 0
 	if _, err := f.cat.Refresh(f.ctx, func(n, _ int) { done = n }); err != nil || done != 10 {
@@ -421,13 +421,13 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	f := newFixture(t)
 	f.fill(6)
 	writer := f.cat
-	f.cat = f.catalogue(index.Options{ReadOnly: true})
-	f.sameLists() // without a catalogue
+	f.cat = f.catalog(index.Options{ReadOnly: true})
+	f.sameLists() // without a catalog
 	if _, err := os.ReadDir(f.dir()); err != nil {
 		t.Fatal(err)
 	}
 	if _, err := os.Stat(f.path()); err == nil {
-		t.Error("a reader made a catalogue")
+		t.Error("a reader made a catalog")
 	}
 	_, err := writer.Refresh(f.ctx, nil)
 	f.ok(err)
@@ -442,7 +442,7 @@ func TestReadOnlyWritesNothing(t *testing.T) {
 	f.write(f.path(), before[:len(before)-10])
 	f.sameLists()
 	if f.read(f.path()) != before[:len(before)-10] {
-		t.Error("a reader changed the catalogue")
+		t.Error("a reader changed the catalog")
 	}
 }
 
@@ -460,7 +460,7 @@ func TestGrowthIsBounded(t *testing.T) {
 		largest = max(largest, len(f.read(f.path())))
 	}
 	if last := len(f.read(f.path())); largest < 20*small || last > 2*small {
-		t.Errorf("the catalogue grew from %d bytes to %d, and is now %d", small, largest, last)
+		t.Errorf("the catalog grew from %d bytes to %d, and is now %d", small, largest, last)
 	}
 	f.sameLists()
 }

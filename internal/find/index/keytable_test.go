@@ -30,7 +30,7 @@ func (f *openedFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
 
 // TestMissingKeyTable removes the key table of a home with many sessions. Keys are found as
 // if all transcripts were read, but only those are opened that changed since they were added
-// to the catalogue.
+// to the catalog.
 func TestMissingKeyTable(t *testing.T) {
 	home := t.TempDir()
 	open := func(fsys vfs.FS) *filestore.Store {
@@ -70,7 +70,7 @@ func TestMissingKeyTable(t *testing.T) {
 	if err := first.Close(); err != nil {
 		t.Fatal(err)
 	}
-	// Without the catalogue, a key moves and a session gets another.
+	// Without the catalog, a key moves and a session gets another.
 	other := open(vfs.OS{})
 	if err := store.Bind(t.Context(), other, "agent:main:k3", ids[4]); err != nil {
 		t.Fatal(err)

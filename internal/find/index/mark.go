@@ -14,7 +14,7 @@ import (
 )
 
 // mark is an empty file that a process keeps locked from its first change to a session
-// until all its changes are in the catalogue. While such a file exists, the catalogue may
+// until all its changes are in the catalog. While such a file exists, the catalog may
 // be outdated: its owner has changes that are not written, or crashed before writing them.
 type mark struct {
 	tried atomic.Bool
@@ -46,7 +46,7 @@ func (m *mark) make(fsys vfs.FS, dir string) error {
 		m.file, m.path = file, path
 	}
 	if err != nil {
-		return fmt.Errorf("mark the catalogue as being written: %w", err)
+		return fmt.Errorf("mark the catalog as being written: %w", err)
 	}
 	return nil
 }
@@ -89,7 +89,7 @@ func (m *mark) clear(fsys vfs.FS) error {
 	err := errors.Join(fsys.Remove(m.path), m.file.Close())
 	m.file = nil
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return fmt.Errorf("close catalogue: %w", err)
+		return fmt.Errorf("close catalog: %w", err)
 	}
 	return nil
 }

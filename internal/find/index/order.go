@@ -210,8 +210,8 @@ type orderCache struct {
 }
 
 // Ordered returns the matching sessions after a cursor in an order, at most as many as the
-// query's limit, according to the catalogue. The first page sorts the rows in memory; the
-// following ones use the same list, until the catalogue changes.
+// query's limit, according to the catalog. The first page sorts the rows in memory; the
+// following ones use the same list, until the catalog changes.
 func (c *Catalogue) Ordered(ctx context.Context, q store.Query, order Order, cursor string) (Ordered, error) {
 	if err := c.checkOpen(ctx); err != nil {
 		return Ordered{}, err
@@ -249,7 +249,7 @@ func (c *Catalogue) orderedFromFile(ctx context.Context, q store.Query, order Or
 }
 
 // selected returns the rows of a file that a query selects.
-func (t *countCache) selected(b *catalogueFile, q store.Query) ([]store.Info, error) {
+func (t *countCache) selected(b *catalogFile, q store.Query) ([]store.Info, error) {
 	t.mu.Lock()
 	defer t.mu.Unlock()
 	if err := t.load(b); err != nil {

@@ -67,7 +67,7 @@ func (c Cursor) before(info *store.Info) bool {
 	return c == (Cursor{}) || store.CompareInfos(&store.Info{Updated: c.Updated, ID: c.ID}, info) < 0
 }
 
-// List implements the List method of [store.Store] with the catalogue.
+// List implements the List method of [store.Store] with the catalog.
 func (c *Catalogue) List(ctx context.Context, q store.Query) iter.Seq2[store.Info, error] {
 	return store.Infos(func() ([]store.Info, error) {
 		page, err := c.Page(ctx, q, Cursor{})
@@ -76,7 +76,7 @@ func (c *Catalogue) List(ctx context.Context, q store.Query) iter.Seq2[store.Inf
 }
 
 // Page returns the matching sessions after a cursor, latest entry first, at most as many as
-// the query's limit. It reads them from the end of the catalogue and checks the standing of
+// the query's limit. It reads them from the end of the catalog and checks the standing of
 // each result: changed sessions are inspected, removed ones are skipped. Without a limit it
 // checks all sessions.
 func (c *Catalogue) Page(ctx context.Context, q store.Query, after Cursor) (Page, error) {
@@ -154,7 +154,7 @@ func (p *Page) count(q store.Query, info *store.Info) {
 	}
 }
 
-// errFullScan means that a page cannot be read from the end of the catalogue.
+// errFullScan means that a page cannot be read from the end of the catalog.
 var errFullScan = errors.New("all sessions must be looked at")
 
 // If the limit exceeds manyRows and 1/largeShare of all sessions, examining all sessions is
@@ -164,7 +164,7 @@ const (
 	largeShare = 4
 )
 
-// pageFromFile reads a page from the end of the catalogue.
+// pageFromFile reads a page from the end of the catalog.
 func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Cursor) (Page, error) {
 	b, err := c.openCurrent(ctx)
 	if err != nil {
@@ -191,7 +191,7 @@ func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Curso
 
 // openCurrent opens the file after writing pending changes. It returns errFullScan if there
 // is no file, or if it may not have all changes.
-func (c *Catalogue) openCurrent(ctx context.Context) (*catalogueFile, error) {
+func (c *Catalogue) openCurrent(ctx context.Context) (*catalogFile, error) {
 	others, err := c.findOtherMarks()
 	if err != nil {
 		return nil, err

@@ -112,7 +112,7 @@ func TestPageVerifiesWhatItShows(t *testing.T) {
 		t.Errorf("its title is %q", page.Infos[0].Title)
 	}
 	if !f.refresh().Empty() {
-		t.Error("what the page found was not written down")
+		t.Error("the findings of the page were not written")
 	}
 	// A session that turns out to be older than the page is not on it.
 	whole := f.read(f.transcript("s008"))
@@ -122,7 +122,7 @@ func TestPageVerifiesWhatItShows(t *testing.T) {
 	f.sameLists()
 }
 
-// TestPageIsCheap checks that a page reads little of the catalogue and no session.
+// TestPageIsCheap checks that a page reads little of the catalog and no session.
 func TestPageIsCheap(t *testing.T) {
 	mem := faultfs.New()
 	f := &fixture{T: t, ctx: t.Context(), home: "/home", fs: mem}
@@ -193,7 +193,7 @@ func TestFind(t *testing.T) {
 	}
 	f.write(f.transcript("just-came"), f.read(f.transcript("abce-3333")))
 	if infos, err := f.cat.Find(f.ctx, "just-"); err != nil || ids(infos) != "just-came" {
-		t.Errorf("a session that just came is found as %q, %v", ids(infos), err)
+		t.Errorf("a new session is found as %q, %v", ids(infos), err)
 	}
 }
 
@@ -211,11 +211,11 @@ func TestCheck(t *testing.T) {
 		return kinds
 	}
 	if found := check(); len(found) > 0 {
-		t.Errorf("without a catalogue it disagrees: %v", found)
+		t.Errorf("without a catalog it disagrees: %v", found)
 	}
 	f.refresh()
 	if found := check(); len(found) > 0 {
-		t.Errorf("a fresh catalogue disagrees: %v", found)
+		t.Errorf("a fresh catalog disagrees: %v", found)
 	}
 	before := f.read(f.path())
 	f.createSession("new", 50)
@@ -227,15 +227,15 @@ func TestCheck(t *testing.T) {
 		t.Errorf("it finds %v, want %v", got, want)
 	}
 	if f.read(f.path()) != before {
-		t.Error("a check wrote to the catalogue")
+		t.Error("a check wrote to the catalog")
 	}
 	f.ok(f.cat.Rebuild(f.ctx, nil))
 	if found := check(); len(found) > 0 {
-		t.Errorf("a rebuilt catalogue disagrees: %v", found)
+		t.Errorf("a rebuilt catalog disagrees: %v", found)
 	}
 	f.write(f.path(), before[:300])
 	if got := check(); got[""] != index.Damaged || len(got) != 1 {
-		t.Errorf("of a damaged one it says %v", got)
+		t.Errorf("a damaged catalog gives %v", got)
 	}
 }
 

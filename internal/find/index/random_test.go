@@ -18,7 +18,7 @@ import (
 )
 
 // world is a home that is changed at random: through the wrapper of this process, through
-// that of another one, and without a wrapper. After every change the catalogue must agree
+// that of another one, and without a wrapper. After every change the catalog must agree
 // with the files.
 type world struct {
 	*rapid.T
@@ -27,7 +27,7 @@ type world struct {
 	us   *process
 	them *process
 	tick int
-	// stale is set after a change that no catalogue was notified of. Only a check of all
+	// stale is set after a change that no catalog was notified of. Only a check of all
 	// sessions can find it.
 	stale bool
 }
@@ -90,8 +90,8 @@ func TestRandomChanges(t *testing.T) {
 	})
 }
 
-// compare compares lists with those of a store without a catalogue. Pages come first, since
-// a full list would update the catalogue.
+// compare compares lists with those of a store without a catalog. Pages come first, since
+// a full list would update the catalog.
 func (w *world) compare() {
 	all := queries()
 	pages := slices.DeleteFunc(slices.Clone(all), func(q store.Query) bool { return q.Limit == 0 })
@@ -115,7 +115,7 @@ func (w *world) compareQuery(q store.Query) {
 	got, err := collect(w.us.store.List(w.ctx, q))
 	w.ok(err)
 	if diff := cmp.Diff(want, got); diff != "" {
-		w.Fatalf("list of %+v (-files +catalogue):\n%s", q, diff)
+		w.Fatalf("list of %+v (-files +catalog):\n%s", q, diff)
 	}
 }
 
@@ -133,7 +133,7 @@ func (w *world) text(label string) firn.Entry {
 	return firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: w.word(label)}}}}
 }
 
-// anyone draws the writer: this process, the other one, or one without a catalogue.
+// anyone draws the writer: this process, the other one, or one without a catalog.
 func (w *world) anyone() store.Store {
 	switch rapid.IntRange(0, 3).Draw(w.T, "who") {
 	case 0:
@@ -195,7 +195,7 @@ func (w *world) touch() {
 	w.ok(file.Close())
 }
 
-// damage damages the catalogue file.
+// damage damages the catalog file.
 func (w *world) damage() {
 	const path = "/home/index/catalogue.jsonl"
 	content, err := w.mem.Get(path)
@@ -222,7 +222,7 @@ func (w *world) refresh() {
 	found, err := w.us.cat.Check(w.ctx)
 	w.ok(err)
 	if len(found) > 0 {
-		w.Fatalf("after a refresh the catalogue disagrees: %v", found)
+		w.Fatalf("after a refresh the catalog disagrees: %v", found)
 	}
 }
 

@@ -19,7 +19,7 @@ import (
 // at a time. It may be nil.
 type Progress func(done, total int)
 
-// Changes lists the sessions that differed from the catalogue, ordered by ID.
+// Changes lists the sessions that differed from the catalog, ordered by ID.
 type Changes struct {
 	Added, Changed, Gone []firn.ID
 }
@@ -27,34 +27,34 @@ type Changes struct {
 // Empty reports whether nothing had changed.
 func (ch Changes) Empty() bool { return len(ch.Added)+len(ch.Changed)+len(ch.Gone) == 0 }
 
-// Refresh compares the catalogue with all sessions, opens those that changed and writes the
-// result. If it fails or is canceled, the catalogue is unchanged.
+// Refresh compares the catalog with all sessions, opens those that changed and writes the
+// result. If it fails or is canceled, the catalog is unchanged.
 func (c *Catalogue) Refresh(ctx context.Context, progress Progress) (Changes, error) {
 	if err := c.checkOpen(ctx); err != nil {
 		return Changes{}, err
 	}
 	s, err := c.refresh(ctx, progress)
 	if err != nil {
-		return Changes{}, fmt.Errorf("refresh catalogue: %w", err)
+		return Changes{}, fmt.Errorf("refresh catalog: %w", err)
 	}
 	if s.writeErr != nil {
-		return s.summary(), fmt.Errorf("refresh catalogue: %w", s.writeErr)
+		return s.summary(), fmt.Errorf("refresh catalog: %w", s.writeErr)
 	}
 	return s.summary(), nil
 }
 
-// Rebuild discards the catalogue and builds it from the sessions. The result depends only
+// Rebuild discards the catalog and builds it from the sessions. The result depends only
 // on the sessions, byte for byte.
 func (c *Catalogue) Rebuild(ctx context.Context, progress Progress) error {
 	if err := c.checkOpen(ctx); err != nil {
 		return err
 	}
 	if c.opts.ReadOnly {
-		return fmt.Errorf("rebuild catalogue: %w: it was opened to be read only", firn.ErrUnsupported)
+		return fmt.Errorf("rebuild catalog: %w: it was opened to be read only", firn.ErrUnsupported)
 	}
 	others, err := c.findOtherMarks()
 	if err != nil {
-		return fmt.Errorf("rebuild catalogue: %w", err)
+		return fmt.Errorf("rebuild catalog: %w", err)
 	}
 	defer others.close()
 	taken := c.copyPending()
@@ -71,7 +71,7 @@ func (c *Catalogue) Rebuild(ctx context.Context, progress Progress) error {
 		err = c.replace(ctx, base, s.rows)
 	}
 	if err != nil {
-		return fmt.Errorf("rebuild catalogue: %w", err)
+		return fmt.Errorf("rebuild catalog: %w", err)
 	}
 	c.forgetPending(taken)
 	return others.removeDead()
@@ -80,7 +80,7 @@ func (c *Catalogue) Rebuild(ctx context.Context, progress Progress) error {
 // survey is the result of examining all sessions.
 type survey struct {
 	// base is the file that the sessions were compared with; nil if there was none.
-	base *catalogueFile
+	base *catalogFile
 	// rows are the current rows, changes their differences to the file.
 	rows    map[firn.ID]*row
 	changes []change
@@ -88,7 +88,7 @@ type survey struct {
 	writeErr error
 }
 
-// refresh examines all sessions and updates the catalogue. If writing fails, the error is
+// refresh examines all sessions and updates the catalog. If writing fails, the error is
 // in survey.writeErr: the rows are valid anyway.
 func (c *Catalogue) refresh(ctx context.Context, progress Progress) (*survey, error) {
 	s := &survey{}
@@ -126,7 +126,7 @@ func (c *Catalogue) refresh(ctx context.Context, progress Progress) (*survey, er
 	return s, ctx.Err()
 }
 
-// load reads the rows of the catalogue. An unreadable catalogue counts as empty.
+// load reads the rows of the catalog. An unreadable catalog counts as empty.
 func (s *survey) load(c *Catalogue) {
 	b, err := c.open()
 	if b != nil {
@@ -140,7 +140,7 @@ func (s *survey) load(c *Catalogue) {
 	s.base = b
 }
 
-// scanAll is compare with an empty catalogue.
+// scanAll is compare with an empty catalog.
 func (s *survey) scanAll(ctx context.Context, c *Catalogue, taken pendingChanges, progress Progress) error {
 	standings, err := c.census(ctx)
 	if err != nil {

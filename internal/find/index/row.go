@@ -15,7 +15,7 @@ import (
 	"firn.dev/store"
 )
 
-// row is the catalogue entry of a session. The modification time together with the agent,
+// row is the catalog entry of a session. The modification time together with the agent,
 // size, parts and archive mark in the info identify the version of the files it was read
 // from. Rows can be compared with ==.
 type row struct {

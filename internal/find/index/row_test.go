@@ -44,7 +44,7 @@ func TestRowsComeBack(t *testing.T) {
 		}
 		got, gotBefore, err := parseLine(line[:len(line)-1], make(interned))
 		if err != nil || *got != r || gotBefore != before {
-			t.Fatalf("%+v came back as %+v, %v; %v as %v", r, got, err, before, gotBefore)
+			t.Fatalf("%+v is read back as %+v, %v; %v as %v", r, got, err, before, gotBefore)
 		}
 	})
 }
@@ -57,7 +57,7 @@ func TestRowsKeepEveryField(t *testing.T) {
 	line := appendLine(nil, &r, time.Time{})
 	got, _, err := parseLine(line[:len(line)-1], make(interned))
 	if err != nil || *got != r {
-		t.Errorf("%+v came back as %+v, %v", r, got, err)
+		t.Errorf("%+v is read back as %+v, %v", r, got, err)
 	}
 }
 
@@ -95,7 +95,7 @@ func TestHeadsComeBack(t *testing.T) {
 		b := h.encode()
 		got, err := parseHead(b)
 		if len(b) != headLen || err != nil || got != h {
-			t.Errorf("%+v came back as %+v, %v, in %d bytes", h, got, err, len(b))
+			t.Errorf("%+v is read back as %+v, %v, in %d bytes", h, got, err, len(b))
 		}
 	}
 }
@@ -196,7 +196,7 @@ func FuzzCatalogue(f *testing.F) {
 	})
 }
 
-// sealAll converts lines to a catalogue file.
+// sealAll converts lines to a catalog file.
 func sealAll(content []byte) []byte {
 	h := head{newest: time.Unix(10, 0).UTC()}
 	var lines []byte

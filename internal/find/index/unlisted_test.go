@@ -26,7 +26,7 @@ func (s *surveyed) Census(ctx context.Context) ([]store.Status, error) {
 }
 
 // TestSessionsOfTheLibrary creates sessions with a store that knows nothing of the
-// catalogue, while it is open and after it was closed. A page of a list has them. If there
+// catalog, while it is open and after it was closed. A page of a list has them. If there
 // is no new session, a page does not examine all sessions.
 func TestSessionsOfTheLibrary(t *testing.T) {
 	home := t.TempDir()
@@ -79,7 +79,7 @@ func TestSessionsOfTheLibrary(t *testing.T) {
 	}
 
 	add(wrapped)
-	page(1) // there was no catalogue
+	page(1) // there was no catalog
 	page(0)
 	bare := open()
 	for range 3 {
@@ -96,7 +96,7 @@ func TestSessionsOfTheLibrary(t *testing.T) {
 	}
 	page(1)
 	page(0)
-	if marks, err := filepath.Glob(filepath.Join(home, "index", "*writing-*")); err != nil || len(marks) != 1 { // that of the catalogue itself
+	if marks, err := filepath.Glob(filepath.Join(home, "index", "*writing-*")); err != nil || len(marks) != 1 { // that of the catalog itself
 		t.Errorf("marks are left: %v, %v", marks, err)
 	}
 }

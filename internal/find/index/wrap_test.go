@@ -130,7 +130,7 @@ func TestPurgeReachesTheCatalogue(t *testing.T) {
 	f.wantIDs(f.list(w, store.Query{Limit: 1}), "s001")
 	for _, secret := range []string{"SECRET-ONE", "SECRET-TWO"} {
 		if !strings.Contains(f.read(f.path()), secret) {
-			t.Fatalf("%s never was in the catalogue: the test proves nothing", secret)
+			t.Fatalf("%s was never in the catalog, so this test proves nothing", secret)
 		}
 	}
 	remover, _ := store.As[store.Remover](w)
@@ -183,7 +183,7 @@ func TestDeadWriter(t *testing.T) {
 	f.wantMarks(1)
 
 	// While it is alive, others check all sessions.
-	alive := f.catalogue(index.Options{})
+	alive := f.catalog(index.Options{})
 	page, err := alive.Page(f.ctx, store.Query{Limit: 2}, index.Cursor{})
 	f.ok(err)
 	f.wantIDs(page.Infos, "lost s000")
@@ -202,7 +202,7 @@ func TestDeadWriter(t *testing.T) {
 	f.sameLists()
 }
 
-// die releases the locks of the catalogue as if its process had died: its mark is replaced
+// die releases the locks of the catalog as if its process had died: its mark is replaced
 // with an unlocked copy.
 func (f *fixture) die() {
 	f.Helper()
@@ -224,7 +224,7 @@ func (f *fixture) wantMarks(n int) {
 }
 
 // TestMarkIsRenewed checks that a mark deleted with the whole directory is created again
-// with the catalogue.
+// with the catalog.
 func TestMarkIsRenewed(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
@@ -239,13 +239,13 @@ func TestMarkIsRenewed(t *testing.T) {
 	f.wantIDs(f.page(store.Query{Limit: 1}, index.Cursor{}).Infos, "s001")
 }
 
-// TestWrapReadOnly changes a store with a read-only catalogue.
+// TestWrapReadOnly changes a store with a read-only catalog.
 func TestWrapReadOnly(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
 	f.refresh()
 	before := f.read(f.path())
-	f.cat = f.catalogue(index.Options{ReadOnly: true})
+	f.cat = f.catalog(index.Options{ReadOnly: true})
 	w := index.Wrap(f.store, f.cat)
 	f.append(w, "s000", message("more", 50))
 	f.wantIDs(f.list(w, store.Query{Limit: 1}), "s000")
@@ -254,11 +254,11 @@ func TestWrapReadOnly(t *testing.T) {
 	f.ok(w.Close())
 	f.wantMarks(0)
 	if f.read(f.path()) != before {
-		t.Error("the catalogue was written")
+		t.Error("the catalog was written")
 	}
 }
 
-// TestCloseThatCannotWrite checks that the mark remains if the catalogue cannot be written
+// TestCloseThatCannotWrite checks that the mark remains if the catalog cannot be written
 // on Close.
 func TestCloseThatCannotWrite(t *testing.T) {
 	f := newFixture(t)
@@ -266,7 +266,7 @@ func TestCloseThatCannotWrite(t *testing.T) {
 	f.refresh()
 	w := index.Wrap(f.store, f.cat)
 	f.append(w, "s000", message("more", 50))
-	f.ok(f.store.Close()) // so that the catalogue cannot inspect sessions
+	f.ok(f.store.Close()) // so that the catalog cannot inspect sessions
 	f.ok(f.cat.Close())
 	if len(f.reports) != 1 {
 		t.Errorf("reported was %q", f.reports)

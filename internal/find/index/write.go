@@ -19,7 +19,7 @@ import (
 // change is a change of a session's row.
 type change struct {
 	id firn.ID
-	// was is the row in the catalogue at the time of the comparison; nil if there was none
+	// was is the row in the catalog at the time of the comparison; nil if there was none
 	// or no comparison (blind).
 	was   *row
 	blind bool
@@ -31,7 +31,7 @@ type change struct {
 
 // needsRewrite reports whether old lines of the session must be removed from the file. If
 // the session is gone, or changed without growing, its data may have been erased and must
-// not remain in the catalogue.
+// not remain in the catalog.
 func (ch *change) needsRewrite() bool {
 	if ch.now == nil || ch.erased {
 		return true
@@ -39,7 +39,7 @@ func (ch *change) needsRewrite() bool {
 	return ch.was != nil && ch.now.info.Bytes <= ch.was.info.Bytes && !ch.now.modified.Equal(ch.was.modified)
 }
 
-// redundant reports whether the row in the catalogue makes the change unnecessary: it is
+// redundant reports whether the row in the catalog makes the change unnecessary: it is
 // equal, or newer.
 func (ch *change) redundant(there *row) bool {
 	switch {
@@ -62,7 +62,7 @@ func overgrown(h head, more int) bool { return h.lines+more-h.rows > max(minExtr
 // commit writes changes to the file. base is the file the changes were computed from; nil
 // if there was none, in which case the changes contain all sessions. If the file was
 // removed since, nothing is written.
-func (c *Catalogue) commit(ctx context.Context, base *catalogueFile, changes []change) error {
+func (c *Catalogue) commit(ctx context.Context, base *catalogFile, changes []change) error {
 	if c.opts.ReadOnly || len(changes) == 0 && base != nil {
 		return nil
 	}
@@ -95,7 +95,7 @@ func rowsOf(changes []change) []*row {
 }
 
 // update writes changes to an existing file.
-func (c *Catalogue) update(base, cur *catalogueFile, changes []change) error {
+func (c *Catalogue) update(base, cur *catalogFile, changes []change) error {
 	// Lines written since base may make changes redundant. If base is another file, all
 	// lines count.
 	since, from := make(map[firn.ID]*row), int64(headLen)
@@ -128,7 +128,7 @@ func (c *Catalogue) update(base, cur *catalogueFile, changes []change) error {
 
 // replace rewrites the file with rows that were all just computed. Of the lines written by
 // others since base, only newer rows are kept.
-func (c *Catalogue) replace(ctx context.Context, base *catalogueFile, rows map[firn.ID]*row) error {
+func (c *Catalogue) replace(ctx context.Context, base *catalogFile, rows map[firn.ID]*row) error {
 	return c.withLock(ctx, func() error {
 		since, err := c.since(base)
 		if err != nil {
@@ -144,7 +144,7 @@ func (c *Catalogue) replace(ctx context.Context, base *catalogueFile, rows map[f
 }
 
 // since reads the lines added to the file since base.
-func (c *Catalogue) since(base *catalogueFile) (map[firn.ID]*row, error) {
+func (c *Catalogue) since(base *catalogFile) (map[firn.ID]*row, error) {
 	rows := make(map[firn.ID]*row)
 	cur, err := c.open()
 	defer cur.close()
@@ -155,7 +155,7 @@ func (c *Catalogue) since(base *catalogueFile) (map[firn.ID]*row, error) {
 }
 
 // rewriteWith rewrites the file with changes applied.
-func (c *Catalogue) rewriteWith(cur *catalogueFile, changes []change) error {
+func (c *Catalogue) rewriteWith(cur *catalogFile, changes []change) error {
 	rows, err := cur.readAll()
 	if err != nil {
 		return c.removeDamaged(err)
@@ -190,7 +190,7 @@ func sortRows(rows []*row) {
 }
 
 // add appends rows to the file. They become visible when the header is written.
-func (c *Catalogue) add(cur *catalogueFile, rows []*row) (err error) {
+func (c *Catalogue) add(cur *catalogFile, rows []*row) (err error) {
 	sortRows(rows)
 	h := cur.head
 	var lines []byte
@@ -200,11 +200,11 @@ func (c *Catalogue) add(cur *catalogueFile, rows []*row) (err error) {
 	}
 	file, err := c.fs.Open(c.path(), vfs.Update)
 	if err != nil {
-		return fmt.Errorf("write catalogue: %w", err)
+		return fmt.Errorf("write catalog: %w", err)
 	}
 	defer func() {
 		if err = errors.Join(err, file.Close()); err != nil {
-			err = fmt.Errorf("write catalogue: %w", err)
+			err = fmt.Errorf("write catalog: %w", err)
 		}
 	}()
 	info, err := file.Stat()
@@ -255,7 +255,7 @@ func (c *Catalogue) rewrite(rows []*row) error {
 	copy(b, h.encode())
 	c.removeTempFiles()
 	if err := vfs.WriteFile(c.fs, c.path(), b); err != nil {
-		return fmt.Errorf("write catalogue: %w", err)
+		return fmt.Errorf("write catalog: %w", err)
 	}
 	return nil
 }
@@ -286,20 +286,20 @@ const (
 // withLock runs fn while no other process or goroutine writes.
 func (c *Catalogue) withLock(ctx context.Context, fn func() error) (err error) {
 	if err := c.fs.MkdirAll(c.dir); err != nil {
-		return fmt.Errorf("lock catalogue: %w", err)
+		return fmt.Errorf("lock catalog: %w", err)
 	}
 	file, err := c.fs.Open(filepath.Join(c.dir, lockName), vfs.Update)
 	if err != nil {
-		return fmt.Errorf("lock catalogue: %w", err)
+		return fmt.Errorf("lock catalog: %w", err)
 	}
 	defer func() { err = errors.Join(err, file.Close()) }() // releases the lock
 	ctx, cancel := context.WithTimeoutCause(ctx, lockWait,
-		fmt.Errorf("lock catalogue: %w by another process for %s", firn.ErrLocked, lockWait))
+		fmt.Errorf("lock catalog: %w by another process for %s", firn.ErrLocked, lockWait))
 	defer cancel()
 	for pause := 50 * time.Microsecond; ; pause = min(2*pause, 5*time.Millisecond) {
 		free, err := file.TryLock()
 		if err != nil {
-			return fmt.Errorf("lock catalogue: %w", err)
+			return fmt.Errorf("lock catalog: %w", err)
 		}
 		if free {
 			return fn()

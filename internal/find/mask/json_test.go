@@ -53,7 +53,7 @@ func TestTranscriptsStayWhole(t *testing.T) {
 		return err
 	})
 	if err != nil || lines < 100 {
-		t.Errorf("looked at %d lines: %v", lines, err)
+		t.Errorf("examined %d lines: %v", lines, err)
 	}
 }
 

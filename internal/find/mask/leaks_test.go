@@ -36,13 +36,13 @@ func TestLeaksCanBeRead(t *testing.T) {
 		}
 		for _, word := range l.Keywords {
 			if len(word) < 2 || word != strings.ToLower(word) {
-				t.Errorf("%s is looked for by %q", l.ID, word)
+				t.Errorf("%s is searched for by %q", l.ID, word)
 			}
 		}
 		for _, list := range append(l.Allowlists, file.Allowlist) {
 			for _, expr := range list.Regexes {
 				if _, err := regexp.Compile(expr); err != nil {
-					t.Errorf("%s allows what cannot be read: %v", l.ID, err)
+					t.Errorf("%s allows something unreadable: %v", l.ID, err)
 				}
 			}
 		}
@@ -244,7 +244,7 @@ func TestHiddenCharacters(t *testing.T) {
 	}
 }
 
-// TestHeaders checks that our rules cover the headers of excluded gitleaks rules.
+// TestHeaders checks that firn's rules cover the headers of excluded gitleaks rules.
 func TestHeaders(t *testing.T) {
 	secret := body(24)
 	for _, text := range []string{
@@ -289,8 +289,8 @@ func TestOrdinaryRandomStays(t *testing.T) {
 	}
 }
 
-// TestFixturesStay counts what the gitleaks rules mask in ordinary transcripts and programs
-// in addition to our rules. None of it may be a false positive.
+// TestFixturesStay counts the text that the gitleaks rules mask in ordinary transcripts and
+// programs beyond firn's own rules. None of it may be a false positive.
 func TestFixturesStay(t *testing.T) {
 	size, ours, all := 0, newTriggers(nil), byPair()
 	for _, root := range []string{"../../../testdata", "../../../store", "../../../window", "../../../docs"} {
@@ -311,6 +311,6 @@ func TestFixturesStay(t *testing.T) {
 		}
 	}
 	if size < 1<<20 {
-		t.Errorf("only %d bytes were looked at", size)
+		t.Errorf("only %d bytes were examined", size)
 	}
 }

@@ -134,7 +134,7 @@ func TestRules(t *testing.T) {
 		}
 		for _, word := range r.words {
 			if word != strings.ToLower(word) || len(word) < 2 {
-				t.Errorf("%s: the word %q is short or not in small letters", r.name, word)
+				t.Errorf("%s: the word %q is too short or not lowercase", r.name, word)
 			}
 		}
 	}

@@ -29,12 +29,12 @@ import (
 // [store.Gist] computes different rows for the same session.
 const DirName = "rows-2"
 
-// Names in the index directory that the catalogue and the stores share.
+// Names in the index directory that the catalog and the stores share.
 const (
-	// CatalogueName is the file of the catalogue.
+	// CatalogueName is the file of the catalog.
 	CatalogueName = "catalogue.jsonl"
 	// MarkPrefix begins the names of marks. A process keeps its mark locked while it changes
-	// sessions; an unlocked mark means that the catalogue has to be compared with all
+	// sessions; an unlocked mark means that the catalog has to be compared with all
 	// sessions.
 	MarkPrefix = "writing-"
 )

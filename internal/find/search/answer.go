@@ -39,6 +39,17 @@ type State struct {
 	Rebuilding bool
 	// Failed describes the last error; empty if there was none.
 	Failed string
+	// Vectors is the progress of the vectors of an embeddings model; nil if there is none.
+	Vectors *VectorState
+}
+
+// VectorState is the progress of the vectors of messages.
+type VectorState struct {
+	// Model is the name of the model. Done of Total messages have a vector.
+	Model       string
+	Done, Total int
+	// Failed describes the last error; empty if the last call succeeded.
+	Failed string
 }
 
 // Difference is a difference between an index and the sessions.

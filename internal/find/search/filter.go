@@ -9,7 +9,7 @@ import (
 )
 
 // filterNames are the names of filters.
-var filterNames = []string{"role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in"}
+var filterNames = []string{"role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in", "machines"}
 
 func isFilter(name string) bool { return slices.Contains(filterNames, strings.ToLower(name)) }
 
@@ -68,6 +68,12 @@ func (q *Query) Narrow(name, value string, now time.Time) (err error) {
 		default:
 			return p.wrong("in: is talk, tools or all, not %.40q", value)
 		}
+	case "machines":
+		how := Machines(strings.ToLower(value))
+		if !slices.Contains(AllMachines(), how) {
+			return p.wrong("machines: is lower, equal, hide or only, not %.40q", value)
+		}
+		q.Machines = how
 	default:
 		return p.wrong("unknown filter %.40q", name)
 	}
@@ -125,5 +131,5 @@ func PathNames(path string) []string {
 
 // Free reports whether the query has no filters except In.
 func (q *Query) Free() bool {
-	return len(q.Roles)+len(q.Tools)+len(q.Agents)+len(q.Keys)+len(q.Sources)+len(q.Paths)+len(q.Sessions) == 0 && q.Since.IsZero() && q.Until.IsZero()
+	return len(q.Roles)+len(q.Tools)+len(q.Agents)+len(q.Keys)+len(q.Sources)+len(q.Paths)+len(q.Sessions) == 0 && q.Since.IsZero() && q.Until.IsZero() && q.Machines != MachinesHide && q.Machines != MachinesOnly
 }

@@ -17,7 +17,7 @@ import (
 //	begin*               a word with this prefix
 //	AND OR NOT ( )       in capitals; AND binds tighter than OR; -word is NOT word
 //	role:user tool:bash agent:main key:… source:… path:… session:…
-//	since:7d until:2026-11-01 in:tools
+//	since:7d until:2026-11-01 in:tools machines:hide
 //
 // Filters apply to the whole query, wherever they are. Syntax errors are ErrInvalid. Days
 // start at midnight in the location of now.

@@ -82,6 +82,8 @@ const (
 	FeatureTopic
 	// FeatureSession is the greatest FeatureWindow of the session.
 	FeatureSession
+	// FeatureVector is the similarity of the vectors of an embeddings model, if there is one.
+	FeatureVector
 	featureCount
 )
 
@@ -89,7 +91,7 @@ const (
 type Features [featureCount]float64
 
 // FeatureNames are the names of the features.
-var FeatureNames = [featureCount]string{"window", "previous", "coverage", "speaker", "dated", "length", "meaning", "topic", "session"}
+var FeatureNames = [featureCount]string{"window", "previous", "coverage", "speaker", "dated", "length", "meaning", "topic", "session", "vector"}
 
 // QuestionWeights returns the weights of the features.
 func QuestionWeights() Features { return questionWeights }
@@ -106,6 +108,7 @@ var questionWeights = Features{
 	FeatureMeaning:  13,
 	FeatureTopic:    14,
 	FeatureSession:  2,
+	FeatureVector:   20, // not learned, since there is no model without settings
 }
 
 // total returns the weighted sum.
@@ -137,6 +140,8 @@ type Candidate struct {
 	Time   time.Time
 	// Before and After are the counts of the neighbors, nearest first.
 	Before, After []Counts
+	// Similar is the similarity of its vector to the question's, by rank, from 0 to 1.
+	Similar float64
 
 	Features        Features
 	Score, Coverage float64
@@ -156,6 +161,7 @@ func (r *Ranker) RankQuestion(all []Candidate, weights *Features) {
 		if len(c.Before) > 0 {
 			f[FeaturePrevious] = q.plainScore(c.Before[0])
 		}
+		f[FeatureVector] = c.Similar
 		f[FeatureLength] = math.Log1p(float64(len(c.Words)))
 	}
 	r.addSpeakers(q, all)

@@ -7,7 +7,7 @@ import (
 	"time"
 )
 
-// TestIsQuestion tells questions from keywords.
+// TestIsQuestion checks that questions are distinguished from keywords.
 func TestIsQuestion(t *testing.T) {
 	for text, want := range map[string]bool{
 		"When did we move into the new flat?":    true,

@@ -34,14 +34,14 @@ func TestRank(t *testing.T) {
 	next := Neighbor{Counts: r.Count(TextOf("lock")), Distance: 1}
 	far := Neighbor{Counts: r.Count(TextOf("lock")), Distance: 2}
 	for name, order := range map[string][2]float64{
-		"both words before one":        {score("flaky lock", old), score("flaky test", old)},
-		"a rare word before a common":  {score("flaky test", old), score("lock test", old)},
-		"a short text before a long":   {score("flaky test", old), score("flaky test "+strings.Repeat("more words ", 50), old)},
-		"the newer of equals":          {score("flaky", noon), score("flaky", old)},
-		"what fits before what is new": {score("flaky lock", old), score("flaky", noon)},
-		"with the word beside it":      {score("flaky", old, next), score("flaky", old)},
-		"itself before beside it":      {score("flaky lock", old), score("flaky", old, next)},
-		"near before far":              {score("flaky", old, next), score("flaky", old, far)},
+		"both words before one":             {score("flaky lock", old), score("flaky test", old)},
+		"a rare word before a common":       {score("flaky test", old), score("lock test", old)},
+		"a short text before a long":        {score("flaky test", old), score("flaky test "+strings.Repeat("more words ", 50), old)},
+		"the newer of equals":               {score("flaky", noon), score("flaky", old)},
+		"a better match before a newer one": {score("flaky lock", old), score("flaky", noon)},
+		"with the word beside it":           {score("flaky", old, next), score("flaky", old)},
+		"itself before beside it":           {score("flaky lock", old), score("flaky", old, next)},
+		"near before far":                   {score("flaky", old, next), score("flaky", old, far)},
 	} {
 		if order[0] <= order[1] {
 			t.Errorf("%s: %v", name, order)
@@ -63,7 +63,7 @@ func TestSnip(t *testing.T) {
 		t.Errorf("the snippet has %d bytes: %s", len(snippet), snippet)
 	}
 	if !strings.HasPrefix(snippet, "…") || !strings.HasSuffix(snippet, "…") {
-		t.Errorf("the snippet does not say that it is cut: %.20q", snippet)
+		t.Errorf("the snippet is not marked as truncated: %.20q", snippet)
 	}
 	if len(matches) < 2 || snippet[matches[0][0]:matches[0][1]] != "needle" || snippet[matches[1][0]:matches[1][1]] != "Thread" {
 		t.Errorf("the matches are %v", matches)
@@ -111,7 +111,7 @@ func TestNear(t *testing.T) {
 		"said again later":        {say(RoleUser, long, noon), say(RoleUser, long, noon.AddDate(0, 0, 1)), true},
 		"nearly the same":         {say(RoleUser, long+" really and truly", noon), say(RoleUser, long+" really and", noon), true},
 		"another":                 {say(RoleUser, long, noon), say(RoleUser, "something quite different that nobody would take for the other one", noon), false},
-		"by somebody else":        {say(RoleUser, long, noon), say(RoleAssistant, long, noon), false},
+		"by another author":       {say(RoleUser, long, noon), say(RoleAssistant, long, noon), false},
 		"short, at the same time": {say(RoleUser, "yes", noon), say(RoleUser, "yes", noon.Add(time.Second)), true},
 		"short, said again":       {say(RoleUser, "yes", noon), say(RoleUser, "yes", noon.Add(time.Hour)), false},
 	} {

@@ -63,7 +63,7 @@ func FuzzScan(f *testing.F) {
 		last := 0
 		for _, token := range Tokens(text) {
 			if token.Start < 0 || token.End > len(text) || token.Start >= token.End {
-				t.Fatalf("%q stands at %d to %d of %d", token.Term, token.Start, token.End, len(text))
+				t.Fatalf("%q is at %d to %d of %d", token.Term, token.Start, token.End, len(text))
 			}
 			if token.Term == "" || len(token.Term) > maxTerm || strings.ContainsAny(token.Term, " \"\n\x00") {
 				t.Fatalf("a term is %q", token.Term)

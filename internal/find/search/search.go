@@ -40,6 +40,32 @@ const (
 	InAll In = "all"
 )
 
+// Machines selects how sessions of programs rank: those of jobs, hooks and sub-agents.
+type Machines string
+
+// Values of Machines. Empty means MachinesLower.
+const (
+	// MachinesLower multiplies their scores by MachinePrior.
+	MachinesLower Machines = "lower"
+	// MachinesEqual ranks them as those of people.
+	MachinesEqual Machines = "equal"
+	// MachinesHide leaves them out, MachinesOnly leaves out all others.
+	MachinesHide Machines = "hide"
+	MachinesOnly Machines = "only"
+)
+
+// AllMachines returns the values of Machines.
+func AllMachines() []Machines {
+	return []Machines{MachinesLower, MachinesEqual, MachinesHide, MachinesOnly}
+}
+
+// MachinePrior is the factor of the scores of messages that programs wrote. PartMachine is
+// the part of the score that it takes away.
+const (
+	MachinePrior = 0.6
+	PartMachine  = "machine"
+)
+
 // Role is the kind of a hit.
 type Role string
 
@@ -80,6 +106,7 @@ type Query struct {
 	// Since (inclusive) and Until (exclusive) bound the time of a hit, if not zero.
 	Since, Until time.Time
 	In           In
+	Machines     Machines
 	// Limit is the maximum number of hits; zero means DefaultLimit. Before and After are
 	// the numbers of items in the window; nil means DefaultContext.
 	Limit         int
@@ -117,7 +144,7 @@ type Hit struct {
 	// it is comparable between queries.
 	Relevance float64
 	// Features are the features of an answer to a question, and Parts what each adds to the
-	// score, by name.
+	// score, by name. PartMachine is negative.
 	Features Features
 	Parts    map[string]float64
 	// Snippet is an excerpt of the text with secrets masked. Matches are the byte ranges of

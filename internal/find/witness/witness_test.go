@@ -64,7 +64,7 @@ func TestWitness(t *testing.T) {
 		c.took()
 		err := change()
 		if got := c.took(); got != "before onefalse, after onefalse" {
-			t.Errorf("%s, which said %v, was seen as %q", name, err, got)
+			t.Errorf("%s, which returned %v, was seen as %q", name, err, got)
 		}
 	}
 	if _, err := remover.Purge(ctx, "one", "test"); err != nil || c.took() != "before onetrue, after onetrue" {
@@ -76,7 +76,7 @@ func TestWitness(t *testing.T) {
 	}
 	for _, err := range files.Read(ctx, "one", store.Start) {
 		if !errors.Is(err, firn.ErrNotFound) {
-			t.Errorf("what was refused was done: %v", err)
+			t.Errorf("a rejected operation was performed: %v", err)
 		}
 	}
 	c.before, c.after = nil, errors.New("did not see")

@@ -111,7 +111,7 @@ func TestMirror(t *testing.T) {
 		t.Fatal(err)
 	}
 	if run(t, m); get(t, ours) != header+"{}\n" {
-		t.Error("what the tool deleted is gone")
+		t.Error("an entry that the tool deleted is missing")
 	}
 	manifest, err := adopt.ReadManifest(m.Dir)
 	if err != nil || manifest.Home != m.Home || manifest.Tool != dialect.Native {
@@ -132,7 +132,7 @@ func TestMirrorKeeps(t *testing.T) {
 			}
 			old, err := filepath.Glob(ours + ".was-*")
 			if err != nil || len(old) != 1 || get(t, old[0]) != header {
-				t.Errorf("what we had is in %v, %v", old, err)
+				t.Errorf("the previous content is in %v, %v", old, err)
 			}
 		})
 	}
@@ -181,7 +181,7 @@ func TestMirrorStops(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, err := m.Run(ctx); err == nil {
-		t.Error("it went on")
+		t.Error("it continued")
 	}
 	if done := run(t, m); done.Copied != 2 {
 		t.Errorf("the next run did %+v", done)

@@ -18,7 +18,7 @@ type Found struct {
 	// Home is its path.
 	Home string
 	// Sessions is the number of sessions, Subs the number of those that belong to
-	// sub-agents. They take Bytes in Files.
+	// sub-agents. Bytes is the total size of their Files.
 	Sessions, Subs, Files int
 	Bytes                 int64
 	// Oldest and Newest are times of the last write to a session.
@@ -30,7 +30,7 @@ type Found struct {
 }
 
 // Find returns the folders of tools below a user's home directory and in the directories
-// given by others.
+// that others gives for each tool.
 func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dialect.Name]string) ([]Found, error) {
 	var all []Found
 	for _, tool := range tools {

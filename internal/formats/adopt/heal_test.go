@@ -88,12 +88,12 @@ func TestLinkOfAnotherFile(t *testing.T) {
 	put(t, theirs, header+"{}\n")
 	run(t, m)
 	if get(t, theirs+".bak") != header || get(t, ours) != header+"{}\n" {
-		t.Errorf("theirs reads %q and ours %q", get(t, theirs+".bak"), get(t, ours))
+		t.Errorf("the source reads %q, the copy %q", get(t, theirs+".bak"), get(t, ours))
 	}
 	appendTo(t, theirs, "{}\n")
 	run(t, m)
 	if get(t, theirs) != header+"{}\n{}\n" || get(t, ours) != get(t, theirs) {
-		t.Error("it did not go on")
+		t.Error("it did not continue")
 	}
 }
 
@@ -112,7 +112,7 @@ func TestEditInTheMiddle(t *testing.T) {
 				t.Errorf("it did %+v", done)
 			}
 			if old := aside(t, ours); len(old) != 1 || get(t, old[0]) != long {
-				t.Errorf("what we had is in %v", old)
+				t.Errorf("the previous content is in %v", old)
 			}
 		})
 	}
@@ -214,7 +214,7 @@ func TestTwoAtOnce(t *testing.T) {
 		t.Errorf("they did %+v, %v", done, err)
 	}
 	if get(t, ours) != long || len(aside(t, ours)) != 0 {
-		t.Error("the mirror is not what the tool has")
+		t.Error("the mirror differs from the tool's session")
 	}
 }
 

@@ -93,7 +93,7 @@ func TestInto(t *testing.T) {
 		}
 	}
 	if got := strings.Join(said, " "); got != "one two three" {
-		t.Errorf("the session says %q", got)
+		t.Errorf("the session contains %q", got)
 	}
 	other := transcript(t, firn.UserText("of something else"))
 	if added, err := Import(ctx, st, "s", source(native.NewTool(), other), &Report{}); err == nil || added != 0 {

@@ -80,7 +80,7 @@ func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.
 		t.Fatalf("to %s: %v", to.Name(), err)
 	}
 	if n := report.Same + report.Reencoded + report.Changed + report.Left; n > report.Total() {
-		t.Errorf("to %s: %d entries are told of, %d were read", to.Name(), n, report.Total())
+		t.Errorf("to %s: %d entries are reported, %d were read", to.Name(), n, report.Total())
 	}
 	back := src.Tool == to.Name() || src.Tool == dialect.Native // damaged lines are restored as they were
 	for line := range bytes.Lines(out.Bytes()) {
@@ -99,7 +99,7 @@ func TestThereAndBack(t *testing.T) {
 		kept, _ := write(t, s.source(), ours)
 		back, report := write(t, from(ours, "specimen.jsonl", kept), s.tool)
 		if string(back) != string(s.text) {
-			t.Errorf("what came back differs: %s\nreport %+v", firstDifference(string(back), string(s.text)), report)
+			t.Errorf("the result of the round trip differs: %s\nreport %+v", firstDifference(string(back), string(s.text)), report)
 		}
 	})
 }

@@ -73,14 +73,14 @@ func TestFit(t *testing.T) {
 			w := window.Window{Items: itemsOf(t, c.tool, out.String())}
 			w.Items = append(w.Items, window.Item{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "what was it?"}}}})
 			if err := windowtest.Check(c.profile, w); err != nil {
-				t.Errorf("the provider says: %v\n%.5000s", err, &out)
+				t.Errorf("the provider rejects it: %v\n%.5000s", err, &out)
 			}
 			if said := out.String(); !strings.Contains(said, "the end") || !strings.Contains(said, "are you there?") || strings.Contains(said, "hologram") || strings.Contains(said, "nobody") {
-				t.Errorf("it says\n%s", said)
+				t.Errorf("got\n%s", said)
 			}
 			for _, limit := range []string{limitCallIDs, limitToolNames, limitArguments, limitImages, limitUnpaired, limitUnanswered, limitFirst} {
 				if report.Losses[limit] == 0 {
-					t.Errorf("the report does not tell of %s: %v", limit, report.Losses)
+					t.Errorf("the report does not mention %s: %v", limit, report.Losses)
 				}
 			}
 			if sum := report.Same + report.Reencoded + report.Changed + report.Left; sum != report.Total() {
@@ -154,10 +154,10 @@ func TestOpenClawIsHandedOnePath(t *testing.T) {
 		}
 		handed := as != ""
 		if said := out.String(); strings.Contains(said, "left behind") == handed || strings.Contains(said, `"type":"head"`) == handed || !strings.Contains(said, `"two"`) {
-			t.Errorf("as %q it says\n%s", as, said)
+			t.Errorf("as %q:\n%s", as, said)
 		}
 		if report.Losses[limitTools] != 1 {
-			t.Errorf("the report tells of %v", report.Losses)
+			t.Errorf("the report mentions %v", report.Losses)
 		}
 		if handed && len(itemsOf(t, tool, out.String())) != 6 {
 			t.Errorf("the path is broken:\n%s", &out)

@@ -252,11 +252,11 @@ func TestBytesComeBack(t *testing.T) {
 			st := imported(t, s, s.text)
 			back, report := exported(t, st, s.tool)
 			if string(back) != string(s.text) {
-				t.Errorf("the bytes differ, with %d the same, %d said, %d changed, %d left: %s",
+				t.Errorf("the bytes differ, with %d the same, %d re-encoded, %d changed, %d left: %s",
 					report.Same, report.Reencoded, report.Changed, report.Left, firstDifference(string(back), string(s.text)))
 			}
 			if !report.Lossless() && report.Damaged == 0 {
-				t.Errorf("the bytes are the same and the report says otherwise: %+v", report)
+				t.Errorf("the bytes are the same, but the report is: %+v", report)
 			}
 			again := imported(t, s, s.text, s.text)
 			if got, want := nativeOf(t, again), nativeOf(t, st); got != want {

@@ -39,6 +39,6 @@ func TestJoinAcrossAsides(t *testing.T) {
 	}
 	want := []string{`ask under "": 1`, `one under "ask": 2`, `aside under "one": 0`, `rb under "aside": 1`, `ra under "rb": 1`, `end under "ra": 1`}
 	if len(got) < len(want) || !slices.Equal(got[len(got)-len(want):], want) {
-		t.Errorf("it is told as\n%q\nwant\n%q", got, want)
+		t.Errorf("it is reported as\n%q\nwant\n%q", got, want)
 	}
 }

@@ -12,7 +12,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-// reading converts the lines of a transcript to entries, and counts.
+// reading converts the lines of a transcript to entries and counts them.
 type reading struct {
 	tool    dialect.Tool
 	origin  dialect.Origin

@@ -21,13 +21,13 @@ func TestSectionsOfASystemPrompt(t *testing.T) {
 		to, _ := dialects.Find(string(name))
 		out, _ := write(t, from(pi, "s.jsonl", []byte(system(`,"sections":{"role":"You are kind.","style":"Be brief."}`))), to)
 		if text := string(out); !strings.Contains(text, "You are kind.") || !strings.Contains(text, "Be brief.") {
-			t.Errorf("%s is not told the prompt:\n%s", name, out)
+			t.Errorf("%s does not receive the prompt:\n%s", name, out)
 		}
 	}
 	codex, _ := dialects.Find(string(dialect.Codex))
 	out, _ := write(t, from(pi, "s.jsonl", []byte(system(`,"toolsAdded":[]`))), codex)
 	if strings.Contains(string(out), "developer") {
-		t.Errorf("Codex is told an empty prompt:\n%s", out)
+		t.Errorf("Codex receives an empty prompt:\n%s", out)
 	}
 }
 
@@ -50,12 +50,12 @@ func TestContextOfTheTool(t *testing.T) {
 		out, report := write(t, from(codex, "s.jsonl", []byte(text)), to)
 		for _, gone := range []string{"You may not write", "a shell"} {
 			if strings.Contains(string(out), gone) {
-				t.Errorf("%s is told %q:\n%s", to.Name(), gone, out)
+				t.Errorf("%s receives %q:\n%s", to.Name(), gone, out)
 			}
 		}
 		for _, kept := range []string{"pirate", "user_shell_command", "hello"} {
 			if !strings.Contains(string(out), kept) {
-				t.Errorf("%s is not told %q:\n%s", to.Name(), kept, out)
+				t.Errorf("%s does not receive %q:\n%s", to.Name(), kept, out)
 			}
 		}
 		if report.Losses["context of the tool"] != 2 {
@@ -64,6 +64,6 @@ func TestContextOfTheTool(t *testing.T) {
 	}
 	kept, _ := write(t, from(codex, "s.jsonl", []byte(text)), dialects.All()[0])
 	if back, _ := write(t, from(dialects.All()[0], "s.jsonl", kept), codex); string(back) != text {
-		t.Errorf("it came back as\n%s\nwant\n%s", back, text)
+		t.Errorf("it is read back as\n%s\nwant\n%s", back, text)
 	}
 }

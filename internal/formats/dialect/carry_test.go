@@ -48,7 +48,7 @@ func TestCarry(t *testing.T) {
 			dialect.Carry(&e, dialect.Claw0, lines)
 			dialect.Carry(&e, dialect.Claw0, lines) // repeated calls have no effect
 			if size := len(e.Extra.Get("origin")); size > c.within {
-				t.Errorf("the field takes %d bytes, more than %d", size, c.within)
+				t.Errorf("the field has %d bytes, more than %d", size, c.within)
 			}
 			e.ID, e.Parent = "a", firn.Root
 			stored, err := native.New().Append(nil, e)

@@ -100,14 +100,14 @@ func TestDetectWithoutFirstLines(t *testing.T) {
 				got, err := Detect(rest[:min(len(rest), 4096)])
 				doubt := name == CrabTalk && got == Cersei && n > 0 && isBareRest(rest)
 				if err == nil && got != name && !doubt {
-					t.Errorf("%s without %d lines is told as %s", file, n, got)
+					t.Errorf("%s without %d lines is detected as %s", file, n, got)
 				}
 				tried[got] = true
 				_, rest, _ = bytes.Cut(rest, []byte{'\n'})
 			}
 		}
 		if !tried[name] {
-			t.Errorf("no file of %s was told", name)
+			t.Errorf("no file of %s was detected", name)
 		}
 	}
 }

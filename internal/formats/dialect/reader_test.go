@@ -101,7 +101,7 @@ func TestReaderWaitsForUnfinished(t *testing.T) {
 			want += firn.Pos(len(whole))
 		}
 		if got := records[len(records)-1].Next; got != want {
-			t.Errorf("after %.20q… of %d bytes reading goes on at %d, want %d", line, len(line), got, want)
+			t.Errorf("after %.20q… of %d bytes reading continues at %d, want %d", line, len(line), got, want)
 		}
 	}
 }
@@ -142,7 +142,7 @@ func FuzzReader(f *testing.F) {
 		r := dialect.Reader{Dialect: native.New()}
 		for _, rec := range r.Records(dialect.Line{Data: line, Next: firn.Pos(len(line))}) {
 			if g := rec.Glance; rec.Gap == nil && g.ID != "" && !g.NoParent && !slices.Contains(quick, string(g.ID)) {
-				t.Errorf("record %q is there, quickly read %q", g.ID, quick)
+				t.Errorf("record %q exists, the quick reader returned %q", g.ID, quick)
 			}
 		}
 	})

@@ -56,7 +56,7 @@ func TestTwoWriters(t *testing.T) {
 				}
 				want += " | " + word
 				if got := spoken(t, open(t, home, tool, sourcestore.Options{}), id); got != want {
-					t.Fatalf("after append %d it says\n%s\nwant\n%s", i, got, want)
+					t.Fatalf("after append %d: got\n%s\nwant\n%s", i, got, want)
 				}
 			}
 		})
@@ -86,7 +86,7 @@ func TestReplaced(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | afterwards? | Afterwards."; got != want {
-				t.Errorf("it says\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			if err := os.Remove(files[0]); err != nil {
 				t.Fatal(err)
@@ -137,7 +137,7 @@ func TestCutShort(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | and this stays"; got != want {
-				t.Errorf("it says\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
@@ -182,7 +182,7 @@ func TestIndexTrouble(t *testing.T) {
 				t.Errorf("at the end that was returned: %v", err)
 			}
 			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | is it safe? | It is. | good"; got != want {
-				t.Errorf("it says\n%s\nwant\n%s", got, want)
+				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}

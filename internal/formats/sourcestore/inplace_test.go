@@ -101,7 +101,7 @@ func TestInPlace(t *testing.T) {
 			}
 			real := theOnly(t, home, tool)
 			if got := spoken(t, open(t, home, tool, sourcestore.Options{}), real); got != said {
-				t.Errorf("it says\n%s\nwant\n%s", got, said)
+				t.Errorf("got\n%s\nwant\n%s", got, said)
 			}
 			again := open(t, home, tool, sourcestore.Options{InPlace: true})
 			end, err := again.Append(ctx, real, store.Any, firn.NewEntry(firn.UserText("and now?").Body))
@@ -112,7 +112,7 @@ func TestInPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), real), said+" | and now? | Now too."; got != want {
-				t.Errorf("then it says\n%s\nwant\n%s", got, want)
+				t.Errorf("then: got\n%s\nwant\n%s", got, want)
 			}
 		})
 	}
@@ -156,18 +156,18 @@ func TestHideInPlace(t *testing.T) {
 			}
 			got := spoken(t, open(t, home, tool, sourcestore.Options{}), id)
 			if strings.Contains(got, "a secret") {
-				t.Errorf("it is still said:\n%s", got)
+				t.Errorf("it is still sent:\n%s", got)
 			}
 			// CrabTalk's compaction, which replaces the old beginning, is the first message
 			// for CrabTalk and a summary for firn.
 			if _, rest, _ := strings.Cut(said, " | "); !strings.Contains(got, rest) || !strings.Contains(got, "what does it say?") {
-				t.Errorf("what stood before is gone:\n%s", got)
+				t.Errorf("the previous text is missing:\n%s", got)
 			}
 			if _, err := st.Append(ctx, id, store.Any, firn.AssistantText("Welcome.")); err != nil {
 				t.Fatal(err)
 			}
 			if got := spoken(t, open(t, home, tool, sourcestore.Options{}), id); strings.Contains(got, "a secret") || !strings.HasSuffix(got, "Welcome.") {
-				t.Errorf("after going on it says\n%s", got)
+				t.Errorf("after continuing:\n%s", got)
 			}
 		})
 	}
@@ -188,7 +188,7 @@ func find(t *testing.T, st store.Store, id firn.ID, text string) firn.EntryID {
 			return e.ID
 		}
 	}
-	t.Fatalf("%q was never said", text)
+	t.Fatalf("%q was never sent", text)
 	return ""
 }
 
@@ -212,7 +212,7 @@ func TestReadInPlace(t *testing.T) {
 			}
 			after := snapshot(t, home)
 			if len(after) != len(before) {
-				t.Errorf("files came or went: %v", after)
+				t.Errorf("files were added or removed: %v", after)
 			}
 			for name, text := range before {
 				if after[name] != text {
@@ -220,7 +220,7 @@ func TestReadInPlace(t *testing.T) {
 				}
 			}
 			if owner, ok := dialects.OwnerOf(home); tool.Name() != dialect.Native && (!ok || owner.Name() != tool.Name()) {
-				t.Errorf("the folder is taken for that of %v", owner)
+				t.Errorf("the folder is treated as that of %v", owner)
 			}
 		})
 	}

@@ -74,7 +74,7 @@ func TestTitleInPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			if got, want := titles(t, open(t, home, tool, sourcestore.Options{}), id), [2]string{"Late snow", "Late snow"}; got != want {
-				t.Errorf("once a program made up another it is called %q", got)
+				t.Errorf("after another automatic title it is called %q", got)
 			}
 		})
 	}
@@ -133,7 +133,7 @@ func TestMarksInPlace(t *testing.T) {
 				case err != nil:
 					t.Errorf("%s: %v", mark, err)
 				case !done(t, open(t, home, tool, sourcestore.Options{}), id, asked):
-					t.Errorf("%s: it is said to be done, and is not", mark)
+					t.Errorf("%s: it is reported as done, but is not", mark)
 				}
 				if _, err := st.Append(t.Context(), id, store.Any, firn.UserText("go on")); err != nil {
 					t.Errorf("after %s: %v", mark, err)
@@ -141,7 +141,7 @@ func TestMarksInPlace(t *testing.T) {
 			}
 			_, st, id := begun(t, tool, sourcestore.Options{OnLoss: func(l dialect.Loss) {
 				if l.Kind == firn.KindCustom {
-					t.Errorf("told of %v", l)
+					t.Errorf("reported %v", l)
 				}
 			}})
 			if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(&firn.Custom{Type: "firn.counters", Data: []byte(`{}`)})); err != nil {
@@ -203,6 +203,6 @@ func TestBareMessages(t *testing.T) {
 		t.Error(err)
 	}
 	if got, want := spoken(t, st, "bare"), "what is it? | Snow. | cold?"; got != want {
-		t.Errorf("it says %s, want %s", got, want)
+		t.Errorf("got %s, want %s", got, want)
 	}
 }

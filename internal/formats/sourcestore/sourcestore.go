@@ -156,6 +156,12 @@ func (st *Store) transcript(id firn.ID) (dialect.Transcript, error) {
 	return t, nil
 }
 
+// IsSub reports whether a session is that of a sub-agent.
+func (st *Store) IsSub(id firn.ID) bool {
+	t, err := st.transcript(id)
+	return err == nil && t.Sub
+}
+
 // lookFor searches for transcripts and returns a session.
 func (st *Store) lookFor(id firn.ID) (dialect.Transcript, error) {
 	st.mu.Lock()

@@ -45,7 +45,7 @@ func TestBinAndBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := texts(t, u, "old"); !slices.Equal(got, append(want, "more")) {
-		t.Errorf("restored it says %q", got)
+		t.Errorf("after restoring: %q", got)
 	}
 }
 
@@ -64,7 +64,7 @@ func TestPurgeMirrored(t *testing.T) {
 		}
 		receipt, err := u.Purge(ctx, "old", "secret")
 		if err != nil || receipt.Done.IsZero() || len(receipt.Files) == 0 {
-			t.Fatalf("taken %v: the receipt is %+v, %v", taken, receipt, err)
+			t.Fatalf("taken over %v: the receipt is %+v, %v", taken, receipt, err)
 		}
 		if got := ids(t, u); len(got) > 0 {
 			t.Errorf("it is listed: %v", got)
@@ -74,7 +74,7 @@ func TestPurgeMirrored(t *testing.T) {
 		}
 		long(t, source, 3) // the source has it again
 		if _, err := u.Inspect(ctx, "old"); !errors.Is(err, firn.ErrNotFound) {
-			t.Errorf("it has come again: %v", err)
+			t.Errorf("it reappeared: %v", err)
 		}
 		if err := u.Close(); err != nil {
 			t.Error(err)
@@ -93,10 +93,10 @@ func TestPurgeEntryOfMirrored(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := texts(t, u, "old"); !slices.Equal(got, []string{"word 0", "word 2"}) {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	if _, err := os.Stat(filepath.Join(source, "agents", "main", "sessions", "old.jsonl")); err == nil {
-		t.Error("the source still says it")
+		t.Error("the source still contains it")
 	}
 }
 
@@ -154,7 +154,7 @@ func TestFollowTakeOver(t *testing.T) {
 	}
 	for record, err := range u.Follow(ctx, "old", info.End) {
 		if err != nil || record.Glance.Kind != firn.KindMessage {
-			t.Errorf("from our own end: %v, %v", record.Glance.Kind, err)
+			t.Errorf("at the end of the copy: %v, %v", record.Glance.Kind, err)
 		}
 		break
 	}

@@ -57,11 +57,11 @@ func TestManyAppend(t *testing.T) {
 	for _, u := range unions {
 		got := texts(t, u, "old")
 		if len(got) != 44 || !slices.Equal(got[:20], want) {
-			t.Fatalf("it says %q", got)
+			t.Fatalf("got %q", got)
 		}
 		slices.Sort(got)
 		if n := len(slices.Compact(got)); n != 44 {
-			t.Errorf("something is there twice: %d of 44", n)
+			t.Errorf("duplicate entries: %d of 44", n)
 		}
 		if err := u.Close(); err != nil {
 			t.Error(err)
@@ -96,7 +96,7 @@ func TestOneOfMany(t *testing.T) {
 		}
 	}
 	if got := texts(t, u, "old"); right != 1 || len(got) != 6 {
-		t.Errorf("%d were right, and it says %q", right, got)
+		t.Errorf("%d were correct, got %q", right, got)
 	}
 }
 
@@ -116,7 +116,7 @@ func TestEndOfSourceIsEndOfCopy(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, foreign := u.SourceOf(t.Context(), "old"); foreign {
-		t.Fatal("it was not taken")
+		t.Fatal("it was not taken over")
 	}
 	for i, want := range []error{nil, firn.ErrConflict} {
 		if _, err := u.Append(t.Context(), "old", info.End, firn.UserText("mine")); !errors.Is(err, want) {
@@ -152,7 +152,7 @@ func TestTakeFailsMidway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := texts(t, u, "old"); !slices.Equal(got, append(want, "mine")) {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 
@@ -160,17 +160,17 @@ func TestTakeFailsMidway(t *testing.T) {
 func whole(t *testing.T, u *unionstore.Store, want []string) {
 	t.Helper()
 	if got := texts(t, u, "old"); !slices.Equal(got, want) {
-		t.Errorf("half taken it says %q", got)
+		t.Errorf("half taken over: %q", got)
 	}
 	if got := ids(t, u); !slices.Equal(got, []firn.ID{"old"}) {
-		t.Errorf("half taken it is listed as %v", got)
+		t.Errorf("half taken over, it is listed as %v", got)
 	}
 	census, err := u.Census(t.Context())
 	if err != nil || len(census) != 1 {
-		t.Fatalf("half taken it is counted as %v, %v", census, err)
+		t.Fatalf("half taken over, it is counted as %v, %v", census, err)
 	}
 	if standing, err := u.Status(t.Context(), "old"); err != nil || standing != census[0] {
-		t.Errorf("half taken it stands as %v, %v; counted as %v", standing, err, census[0])
+		t.Errorf("half taken over, its stamp is %v, %v; counted as %v", standing, err, census[0])
 	}
 }
 
@@ -200,7 +200,7 @@ func TestVictim(t *testing.T) {
 		return nil
 	})
 	_, err = u.Append(t.Context(), "old", store.Any, firn.UserText("mine"))
-	t.Fatalf("nobody killed it: %v", err)
+	t.Fatalf("it was not killed: %v", err)
 }
 
 // TestKilledMidway checks that a process killed during a takeover loses nothing.
@@ -217,7 +217,7 @@ func TestKilledMidway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(out).ReadString('\n'); line != "midway\n" {
-		t.Errorf("it said %q, %v", line, err)
+		t.Errorf("it printed %q, %v", line, err)
 	}
 	if err := cmd.Process.Kill(); err != nil {
 		t.Error(err)
@@ -232,7 +232,7 @@ func TestKilledMidway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := texts(t, u, "old"); !slices.Equal(got, append(want, "mine")) {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	if left, err := filepath.Glob(filepath.Join(home, "taking", "*")); err != nil || len(left) > 0 && !slices.Equal(left, []string{filepath.Join(home, "taking", ".lock")}) {
 		t.Errorf("marks are left: %v, %v", left, err)

@@ -149,7 +149,7 @@ func TestTakeOver(t *testing.T) {
 		t.Errorf("the list is %v", got)
 	}
 	if _, foreign := u.SourceOf(ctx, "old"); !foreign {
-		t.Error("the mirrored session is taken for ours")
+		t.Error("the mirrored session is treated as ours")
 	}
 	for name, err := range map[string]error{"remove": u.Remove(ctx, "old", ""), "archive": u.Archive(ctx, "old")} {
 		if !errors.Is(err, firn.ErrUnsupported) {
@@ -168,7 +168,7 @@ func TestTakeOver(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := texts(t, u, "old"); !slices.Equal(got, []string{"hello", "and I?"}) {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 	if data, err := os.ReadFile(file); err != nil || string(data) != mirrored {
 		t.Errorf("the source was changed: %q, %v", data, err)

@@ -20,6 +20,13 @@ func (r *Rewinder) between(ctx context.Context, id firn.ID, from, to firn.EntryI
 			continue
 		}
 		onA, onB := a.add(rec.Glance), b.add(rec.Glance)
+		if onA != onB {
+			if onA {
+				a.read(&rec)
+			} else {
+				b.read(&rec)
+			}
+		}
 		if onA && onB {
 			delete(a.entries, rec.Glance.ID)
 			delete(b.entries, rec.Glance.ID)
@@ -47,6 +54,9 @@ type branch struct {
 	// next means that the next entry belongs to the branch whatever its ID; done means that
 	// the root was reached.
 	next, done bool
+	// results are the file changes that the entries name, oldest answer last. unanswered
+	// are those whose answer was not read yet.
+	results, unanswered []namedChange
 }
 
 func newBranch(end firn.EntryID) *branch {

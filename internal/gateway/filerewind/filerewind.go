@@ -9,6 +9,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"iter"
 	"slices"
 	"unicode/utf8"
 
@@ -36,10 +37,16 @@ type Git interface {
 	Commits(path string) map[int]wire.BlamedCommit
 }
 
+// Log reads the entries of sessions.
+type Log interface {
+	// ReadBack yields the records before a position, newest first.
+	ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter.Seq2[store.Record, error]
+}
+
 // Rewinder rewinds the files that the tool calls of sessions changed. The zero value has no
 // history.
 type Rewinder struct {
-	Store   store.Store
+	Store   Log
 	History *filehistory.History
 	Disk    Disk
 	// Git may be nil.
@@ -58,38 +65,19 @@ func (r *Rewinder) Rewind(ctx context.Context, id firn.ID, from, to firn.EntryID
 		return out, nil
 	}
 	all, err := r.History.Changes(id)
-	if err != nil || len(all) == 0 {
+	if err != nil {
 		return out, err
 	}
 	back, forward, err := r.between(ctx, id, from, to)
 	if err != nil {
 		return out, err
 	}
-	undone, redone := changesOf(all, back), changesOf(all, forward)
-	current, err := r.currentStates(append(slices.Clone(undone), redone...))
-	if err != nil {
+	out.From = back.end
+	m := move{id: id, from: back.end, to: forward.end, undone: changesOf(all, back.entries), redone: changesOf(all, forward.entries), all: all}
+	if out.Steps, err = r.apply(ctx, m, o); err != nil {
 		return out, err
 	}
-	out.From = back.end
-	redone = append(redone, takenBack(all, current, moveName(forward.end, back.end))...)
-	move := moveName(back.end, forward.end)
-	for _, s := range filehistory.Plan(undone, redone, all, current) {
-		if err := ctx.Err(); err != nil {
-			return out, err
-		}
-		step := r.describe(id, s, o.Diff)
-		if step.Problem == string(filehistory.Changed) && o.Force {
-			step.Problem = ""
-		}
-		if step.Problem == "" && !o.Plan {
-			if err := r.restore(id, move, s); err != nil {
-				step.Problem = err.Error()
-			} else {
-				step.Done = true
-			}
-		}
-		out.Steps = append(out.Steps, step)
-	}
+	addElsewhere(&out, all, back, forward)
 	return out, nil
 }
 
@@ -108,9 +96,15 @@ func (r *Rewinder) Changes(ctx context.Context, id firn.ID, head firn.EntryID, d
 	if err != nil {
 		return steps, err
 	}
+	return r.describeChanges(id, changesOf(all, branch.entries), diff), nil
+}
+
+// describeChanges returns the difference between the first and the last state of each file.
+func (r *Rewinder) describeChanges(id firn.ID, changes []filehistory.Change, diff bool) []wire.FileStep {
+	steps := []wire.FileStep{}
 	first, last := make(map[string]filehistory.State), make(map[string]filehistory.State)
 	var paths []string
-	for _, c := range changesOf(all, branch) {
+	for _, c := range changes {
 		if _, ok := first[c.Path]; !ok {
 			first[c.Path] = c.Before
 			paths = append(paths, c.Path)
@@ -131,7 +125,7 @@ func (r *Rewinder) Changes(ctx context.Context, id firn.ID, head firn.EntryID, d
 		}
 		steps = append(steps, r.describe(id, s, diff))
 	}
-	return steps, nil
+	return steps
 }
 
 // Blame returns the lines of a file with the tool calls that wrote them.
@@ -241,10 +235,10 @@ func (r *Rewinder) Sizes() (map[firn.ID]int64, error) {
 }
 
 // changesOf returns the changes made by the tool calls of a branch, oldest first.
-func changesOf(all []filehistory.Change, b *branch) []filehistory.Change {
+func changesOf(all []filehistory.Change, entries map[firn.EntryID]bool) []filehistory.Change {
 	var own []filehistory.Change
 	for _, c := range all {
-		if b.entries[c.Entry] {
+		if entries[c.Entry] {
 			own = append(own, c)
 		}
 	}

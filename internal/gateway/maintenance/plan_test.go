@@ -19,7 +19,7 @@ var noon = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 
 const aDay = 24 * time.Hour
 
-// old is a session that was used last so many days ago.
+// old returns a session that was last used the given number of days ago.
 func old(id string, days int, change func(*Session)) Session {
 	s := Session{Info: store.Info{ID: firn.ID(id), Agent: "main", Bytes: 100, Updated: noon.Add(-time.Duration(days) * aDay)}, Kind: route.KindOther}
 	if change != nil {
@@ -91,7 +91,7 @@ func TestPlan(t *testing.T) {
 				t.Errorf("chosen are %v, want %s", got, c.want)
 			}
 			if c.m.Enabled() != (c.m != Settings{}) {
-				t.Errorf("that anything is wanted is %t: who looks by himself goes by that", c.m.Enabled())
+				t.Errorf("Enabled returned %t, which decides whether automatic runs take place", c.m.Enabled())
 			}
 		})
 	}
@@ -132,7 +132,8 @@ func TestPlanBin(t *testing.T) {
 	}
 }
 
-// TestKeptAndExceeded reports what protected sessions leave undone.
+// TestKeptAndExceeded checks the report of limits that stay exceeded because of protected
+// sessions.
 func TestKeptAndExceeded(t *testing.T) {
 	var all []Session
 	for i := range 6 {

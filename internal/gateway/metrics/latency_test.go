@@ -37,15 +37,15 @@ func TestLatency(t *testing.T) {
 			"half": {got.P50, took[(n+1)/2-1]}, "all but one in a hundred": {got.P99, took[n-n/100-1]},
 		} {
 			if q.got < q.want || q.got > q.want+q.want/fine+time.Microsecond {
-				t.Errorf("%s: %s took %v, told is %v", name, what, q.want, q.got)
+				t.Errorf("%s: %s took %v, reported is %v", name, what, q.want, q.got)
 			}
 		}
 	}
 	if got := new(times).read(); got != (Latency{}) {
-		t.Errorf("nothing was counted, and told is %+v", got)
+		t.Errorf("nothing was counted, but %+v is reported", got)
 	}
 	if s := (*Set)(nil); s.Appends() != (Latency{}) || s.Syncs() != (Latency{}) {
-		t.Error("nobody counts, and something is told")
+		t.Error("nothing counts, but something is reported")
 	}
 }
 
@@ -56,7 +56,7 @@ func rising(n int, step time.Duration) (all []time.Duration) {
 	return all
 }
 
-// Every bucket ends where the next begins.
+// TestBucketsMeet checks that every bucket ends where the next begins.
 func TestBucketsMeet(t *testing.T) {
 	for i := range timeBuckets - 1 {
 		if bucketOf(upper(i)) != i || bucketOf(upper(i)+1) != i+1 {
@@ -65,7 +65,7 @@ func TestBucketsMeet(t *testing.T) {
 	}
 }
 
-// Appends through the store are counted.
+// TestAppendsAreTimed checks that appends through the store are counted.
 func TestAppendsAreTimed(t *testing.T) {
 	s := New(time.Now())
 	st := s.Store(memstore.New(memstore.Options{}))
@@ -76,6 +76,6 @@ func TestAppendsAreTimed(t *testing.T) {
 		}
 	}
 	if got := s.Appends(); got.Count != 3 || got.Max <= 0 || got.P50 <= 0 || got.P50 > got.Max {
-		t.Errorf("three appends are told as %+v", got)
+		t.Errorf("three appends are reported as %+v", got)
 	}
 }

@@ -123,8 +123,7 @@ func TestConcurrentRequests(t *testing.T) {
 	}
 }
 
-// check holds a reading against the format: lines, and buckets that grow up to
-// the count.
+// check checks a reading against the format: lines, and buckets that grow up to the count.
 func check(t *testing.T, text string) {
 	t.Helper()
 	last := 0.0
@@ -202,7 +201,7 @@ func TestStoreCounts(t *testing.T) {
 		}
 	}
 	if _, ok := store.As[store.Keyed](st); !ok {
-		t.Error("what else the store can do is lost")
+		t.Error("other capabilities of the store are lost")
 	}
 	if w, ok := st.(interface{ Unwrap() store.Store }); !ok || w.Unwrap() != store.Store(inner) {
 		t.Error("it does not unwrap")
@@ -261,7 +260,7 @@ func TestModelIsCounted(t *testing.T) {
 		t.Error("it counts tokens, and cannot")
 	}
 	if c, ok := s.Model(counting{inner}).(provider.Counter); !ok {
-		t.Error("one that counts tokens does not any more")
+		t.Error("a model that counts tokens no longer does")
 	} else if n, err := c.CountTokens(t.Context(), provider.Request{}); n != 7 || err != nil {
 		t.Error(n, err)
 	}

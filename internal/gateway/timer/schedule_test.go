@@ -24,15 +24,15 @@ func ticks(t *testing.T, expr string, zone *time.Location, from, to time.Time) [
 			return all
 		}
 		if !next.After(at) {
-			t.Fatalf("%s: after %s comes %s", expr, at, next)
+			t.Fatalf("%s: after %s the next is %s", expr, at, next)
 		}
 		all = append(all, next)
 		at = next
 	}
 }
 
-// TestDailyOnceADay asks for every half hour of the days around a change: a
-// daily job is due once on every day of the calendar.
+// TestDailyOnceADay queries every half hour of the days around a clock change: a daily job is
+// due once on every calendar day.
 func TestDailyOnceADay(t *testing.T) {
 	for _, c := range timertest.Changes {
 		t.Run(c.Zone+" "+c.Day, func(t *testing.T) {
@@ -146,7 +146,7 @@ func TestScheduleRefuses(t *testing.T) {
 	}
 }
 
-// TestLook decides at moments, with clocks that run, stand, and are set.
+// TestLook decides at several times, with clocks that run, stop, and are set.
 func TestLook(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {

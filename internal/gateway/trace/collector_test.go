@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-// collector is a collector of spans that speaks OTLP's JSON over HTTP.
+// collector is a trace collector that implements OTLP's JSON over HTTP.
 type collector struct {
 	*httptest.Server
 	mu       sync.Mutex

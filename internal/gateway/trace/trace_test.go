@@ -29,7 +29,7 @@ func env(pairs ...string) func(string) string {
 	}
 }
 
-// tracer makes a tracer as the variables say.
+// tracer returns a tracer configured by the given variables.
 func tracer(t *testing.T, report func(string), pairs ...string) *trace.Tracer {
 	t.Helper()
 	s, ok, err := trace.FromEnv(env(pairs...))
@@ -96,7 +96,7 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestNothing traces nothing, at no cost, with a tracer that is not there.
+// TestNothing checks that a nil tracer does nothing and costs nothing.
 func TestNothing(t *testing.T) {
 	var tr *trace.Tracer
 	ctx, s := tr.Start(t.Context(), "x", trace.Internal)
@@ -118,7 +118,7 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestExtract takes parents that make sense, and no others.
+// TestExtract checks that only valid parents are accepted.
 func TestExtract(t *testing.T) {
 	const id, span = "0123456789abcdef0123456789abcdef", "0011223344556677"
 	for text, want := range map[string]bool{
@@ -150,7 +150,7 @@ func TestExtract(t *testing.T) {
 	}
 	long := http.Header{"Traceparent": {"00-" + id + "-" + span + "-01"}, "Tracestate": {strings.Repeat("a", 600)}}
 	if trace.Extract(long).State != "" {
-		t.Error("a state of any size is handed through")
+		t.Error("a state of any size is passed on")
 	}
 }
 
@@ -172,7 +172,7 @@ func TestFromEnv(t *testing.T) {
 		"to somewhere else":    {env: []string{at, "http://c", "OTEL_TRACES_EXPORTER", "zipkin"}, err: firn.ErrUnsupported},
 		"by gRPC":              {env: []string{at, "http://c", "OTEL_EXPORTER_OTLP_PROTOCOL", "grpc"}, err: firn.ErrUnsupported},
 		"no address":           {env: []string{at, "c:4318"}, err: firn.ErrInvalid},
-		"a sampler of nobody":  {env: []string{at, "http://c", "OTEL_TRACES_SAMPLER", "jaeger_remote"}, err: firn.ErrUnsupported},
+		"unknown sampler":      {env: []string{at, "http://c", "OTEL_TRACES_SAMPLER", "jaeger_remote"}, err: firn.ErrUnsupported},
 		"a ratio that is none": {env: []string{at, "http://c", "OTEL_TRACES_SAMPLER", "traceidratio", "OTEL_TRACES_SAMPLER_ARG", "2"}, err: firn.ErrInvalid},
 	} {
 		s, ok, err := trace.FromEnv(env(c.env...))
@@ -225,7 +225,7 @@ func TestDeadCollector(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	defer l.Close() // it takes connections and never answers
+	defer l.Close() // it accepts connections and never responds
 	reported := &words{}
 	tr := tracer(t, reported.add, "OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+l.Addr().String())
 	for range 5000 { // more than may wait
@@ -234,7 +234,7 @@ func TestDeadCollector(t *testing.T) {
 	}
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
-	tr.Close(ctx) // at once
+	tr.Close(ctx) // immediately
 	tr.Close(ctx)
 	if sent, dropped := tr.Counts(); sent != 0 || dropped != 5000 {
 		t.Errorf("%d were sent, %d dropped", sent, dropped)
@@ -270,7 +270,7 @@ func TestAgain(t *testing.T) {
 	c.answers, c.took = []int{http.StatusServiceUnavailable}, make(chan struct{}, 10)
 	reported := &words{}
 	tr := tracer(t, reported.add, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
-	for range 512 { // which are sent at once
+	for range 512 { // which are sent immediately
 		_, s := tr.Start(t.Context(), "x", trace.Internal)
 		s.End()
 	}
@@ -305,8 +305,8 @@ type counting struct{ *scripted.Model }
 
 func (counting) CountTokens(context.Context, provider.Request) (int64, error) { return 42, nil }
 
-// TestModel has a span for each time a model is asked, by the conventions, and
-// with nothing that was said.
+// TestModel checks that each model request has a span, with the attributes of the conventions
+// and without message text.
 func TestModel(t *testing.T) {
 	c := collect(t)
 	tr := tracer(t, nil, "OTEL_EXPORTER_OTLP_ENDPOINT", c.URL)
@@ -341,7 +341,7 @@ func TestModel(t *testing.T) {
 			}
 		}
 		if strings.Contains(fmt.Sprint(s), "ZEBRA") || strings.Contains(fmt.Sprint(values(s.Attributes)), "ZEBRA") {
-			t.Errorf("it says what was said: %+v", s)
+			t.Errorf("a span contains message text: %+v", s)
 		}
 	}
 	if len(got) != 3 {

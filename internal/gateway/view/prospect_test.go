@@ -101,16 +101,16 @@ func TestProspectOfTheEnd(t *testing.T) {
 		p := need(d.prospect(t.Context(), d.id))(t)
 		got := fmt.Sprint(p.Tokens, len(p.Request.Window.Items), p.Thinking, p.Verbose, p.path.Head, p.path.End)
 		if all := fmt.Sprint(want.Tokens, len(want.Request.Window.Items), want.Thinking, want.Verbose, path.Head, path.End); got != all {
-			t.Errorf("%s: from its end it is %s, of all of it %s", what, got, all)
+			t.Errorf("%s: read from its end it is %s, as a whole %s", what, got, all)
 		}
 		if items := want.Request.Window.Items; len(items) == 0 || fmt.Sprint(p.Request.Window.Items[0]) != fmt.Sprint(items[0]) {
-			t.Errorf("%s: the window begins otherwise", what)
+			t.Errorf("%s: the window starts differently", what)
 		}
 	}
 	need(d.Course(t.Context(), d.id, "", wire.TurnRange{}))(t) // makes the shape known
 	check("as it is")
 	if p := need(d.prospect(t.Context(), d.id))(t); !p.cut || len(p.read) > 3000 {
-		t.Errorf("%d entries were read of it", len(p.read))
+		t.Errorf("%d entries of it were read", len(p.read))
 	}
 	d.write(firn.NewEntry(&firn.Tombstone{Target: "u0002999"}))
 	check("with something hidden")

@@ -241,11 +241,11 @@ func (s *Shape) named(name string) (firn.EntryID, error) {
 	search := entrySearch{name: name}
 	for target, label := range s.outline().Labels {
 		if label == name {
-			search.labelled = append(search.labelled, target)
+			search.labeled = append(search.labeled, target)
 		}
 	}
-	slices.Sort(search.labelled)
-	for n := s.Tree.Head(); n >= 0 && len(search.labelled) == 0; n-- {
+	slices.Sort(search.labeled)
+	for n := s.Tree.Head(); n >= 0 && len(search.labeled) == 0; n-- {
 		search.addIfPrefixed(s.Tree.Node(n).ID)
 	}
 	return search.one(s.id)
@@ -254,8 +254,8 @@ func (s *Shape) named(name string) (firn.EntryID, error) {
 // entrySearch searches records that are visited newest first.
 type entrySearch struct {
 	name string
-	// labelled are the entries with that label, prefixed those whose ID has that prefix.
-	labelled, prefixed []firn.EntryID
+	// labeled are the entries with that label, prefixed those whose ID has that prefix.
+	labeled, prefixed []firn.EntryID
 	// hidden are the entries hidden by tombstones so far, labelKnown the entries whose
 	// latest label was seen.
 	hidden, labelKnown map[firn.EntryID]bool
@@ -276,7 +276,7 @@ func (s *entrySearch) visit(rec *firn.Record) bool {
 		if e, err := rec.Entry(); err == nil {
 			s.labelKnown = mark(s.labelKnown, gl.Target)
 			if l, ok := e.Body.(*firn.Label); ok && l.Name == s.name {
-				s.labelled = append(s.labelled, gl.Target)
+				s.labeled = append(s.labeled, gl.Target)
 			}
 		}
 	}
@@ -303,7 +303,7 @@ func mark(set map[firn.EntryID]bool, id firn.EntryID) map[firn.EntryID]bool {
 
 // one returns the only entry found, by label or else by ID prefix.
 func (s *entrySearch) one(id firn.ID) (firn.EntryID, error) {
-	found := s.labelled
+	found := s.labeled
 	if len(found) == 0 {
 		found = s.prefixed
 	}

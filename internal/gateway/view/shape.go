@@ -40,7 +40,7 @@ type reading struct {
 	Tree      firn.Tree
 	// entries has one element per node of the tree.
 	entries []weighed
-	labels  []labelled
+	labels  []labeled
 	// gaps are the unreadable places, oldest first.
 	gaps []firn.Gap
 	// used is the total usage of the session.
@@ -57,8 +57,8 @@ type reading struct {
 	complete bool
 }
 
-// labelled is a label of an entry.
-type labelled struct {
+// labeled is a label of an entry.
+type labeled struct {
 	id, target firn.EntryID
 	name       string
 }
@@ -277,7 +277,7 @@ func (s *Shape) add(rec *firn.Record) {
 	case firn.KindLabel:
 		entry, err := rec.Entry()
 		if l, ok := entry.Body.(*firn.Label); ok && err == nil {
-			s.labels = append(s.labels, labelled{entry.ID, l.Target, l.Name})
+			s.labels = append(s.labels, labeled{entry.ID, l.Target, l.Name})
 			s.size += int64(len(l.Name))
 		}
 	}

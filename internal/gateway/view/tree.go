@@ -123,7 +123,7 @@ func (r *reading) draw() *Outline {
 }
 
 // labelsOf returns the latest visible label of each entry.
-func labelsOf(given []labelled, hidden map[firn.EntryID]bool) map[firn.EntryID]string {
+func labelsOf(given []labeled, hidden map[firn.EntryID]bool) map[firn.EntryID]string {
 	labels := make(map[firn.EntryID]string)
 	for _, l := range given {
 		switch {

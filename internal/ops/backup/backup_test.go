@@ -93,7 +93,7 @@ func TestThereAndBack(t *testing.T) {
 	packed := pack(t, dir)
 	again, err := backup.Verify(t.Context(), bytes.NewReader(packed))
 	if err != nil || again.Sessions != 3 {
-		t.Fatalf("verify tells %+v, %v", again, err)
+		t.Fatalf("verify returned %+v, %v", again, err)
 	}
 	to := filepath.Join(t.TempDir(), "a", "b")
 	s, err := backup.Restore(t.Context(), bytes.NewReader(packed), vfs.OS{}, to)
@@ -110,7 +110,7 @@ func TestThereAndBack(t *testing.T) {
 		}
 	}
 	if s.Files != len(got) || s.Sum != again.Sum {
-		t.Errorf("told of %+v and %+v, and there are %d files", s, again, len(got))
+		t.Errorf("reported %+v and %+v, and there are %d files", s, again, len(got))
 	}
 	if info, err := os.Stat(to); err != nil || info.Mode().Perm() != 0o700 {
 		t.Errorf("the home has mode %v, %v", info.Mode(), err)
@@ -168,7 +168,7 @@ func TestWhileOthersWrite(t *testing.T) {
 	writers.Wait()
 }
 
-// check restores an archive and looks for everything that existed before it was made.
+// check restores an archive and checks that it contains everything that existed before.
 func check(t *testing.T, packed []byte, before map[firn.ID]store.Pos) {
 	t.Helper()
 	to := filepath.Join(t.TempDir(), "copy")
@@ -226,7 +226,7 @@ func TestDamaged(t *testing.T) {
 		changed := bytes.Clone(plain)
 		changed[n] ^= 0x20
 		if _, err := backup.Verify(t.Context(), bytes.NewReader(compress(t, changed))); err == nil && !headerOnly(plain, changed) {
-			t.Errorf("byte %d is another, and nobody noticed", n)
+			t.Errorf("byte %d differs, but this was not detected", n)
 		}
 	}
 }

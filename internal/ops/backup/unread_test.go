@@ -13,7 +13,7 @@ import (
 	"firn.dev/internal/ops/backup"
 )
 
-// denyFS refuses to open one file.
+// denyFS fails to open one file.
 type denyFS struct {
 	vfs.FS
 	name string

@@ -251,7 +251,7 @@ func TestForwarded(t *testing.T) {
 	id := a.newSession()
 	first := a.later(id, wire.Turn{Text: "wait for it"})
 	if said := <-a.asked; said != "wait for it" {
-		t.Fatalf("asked %q", said)
+		t.Fatalf("received %q", said)
 	}
 	second := b.later(id, wire.Turn{Text: "two", Queue: "followup"})
 	var waits wire.Answer
@@ -271,7 +271,7 @@ func TestForwarded(t *testing.T) {
 	}
 	select {
 	case said := <-b.asked:
-		t.Errorf("the other gateway's model was asked %q", said)
+		t.Errorf("the other gateway's model received %q", said)
 	default:
 	}
 	want(t, a.log(id), "user: wait for it", "assistant: heard: wait for it", "user: two", "assistant: heard: two")
@@ -318,7 +318,7 @@ func TestLarge(t *testing.T) {
 		found = found || line == "user: "+text
 	}
 	if !found {
-		t.Error("the long message is not there")
+		t.Error("the long message is missing")
 	}
 }
 
@@ -341,7 +341,7 @@ func TestEventsElsewhere(t *testing.T) {
 		}
 	}()
 	if e := <-events; e.Name != wire.EntryAppended { // the listener is connected
-		t.Fatalf("first comes %+v", e)
+		t.Fatalf("the first is %+v", e)
 	}
 	// Deltas that arrive after their entry are dropped, which on a busy machine may affect
 	// a whole turn.
@@ -351,7 +351,7 @@ func TestEventsElsewhere(t *testing.T) {
 		<-first
 		got := strings.Join(names, " ")
 		if !strings.HasSuffix(got, "turn.completed") || !strings.HasPrefix("heard: hello you", text) {
-			t.Fatalf("what came is %s, the pieces say %q", got, text)
+			t.Fatalf("the result is %s, the chunks are %q", got, text)
 		}
 		if text == "heard: hello you" && strings.Contains(got, "delta.text entry.appended") && strings.Index(got, "turn.started") < strings.Index(got, "delta.text") {
 			cancel() // the first entry may arrive before or after the start of the turn
@@ -359,7 +359,7 @@ func TestEventsElsewhere(t *testing.T) {
 			return
 		}
 	}
-	t.Error("no turn came in pieces")
+	t.Error("no turn was streamed in chunks")
 }
 
 // turnOf returns the names of the events up to the end of a turn, without repetitions, and
@@ -409,7 +409,7 @@ func TestTakenOver(t *testing.T) {
 	}
 	want(t, b.log(id), "user: wait one", "fence", "assistant: heard: wait one", "user: two", "assistant: heard: two")
 	if n := len(b.asked) + len(c.asked); n != 2 {
-		t.Errorf("the models of those who are left were asked %d times, want 2", n)
+		t.Errorf("the models of the remaining gateways were called %d times, want 2", n)
 	}
 }
 
@@ -424,7 +424,7 @@ func TestTakenOverByItself(t *testing.T) {
 	_ = a.store.Close()
 	close(b.gate)
 	if said := <-b.asked; said != "wait one" {
-		t.Errorf("asked %q", said)
+		t.Errorf("received %q", said)
 	}
 }
 
@@ -473,7 +473,7 @@ func TestKeys(t *testing.T) {
 	// An idle owner releases the session, so a late second message may be answered by the
 	// other gateway. No message is answered twice.
 	if n := len(a.asked) + len(b.asked); n < 1 || n > 2 {
-		t.Errorf("the models were asked %d and %d times", len(a.asked), len(b.asked))
+		t.Errorf("the models were called %d and %d times", len(a.asked), len(b.asked))
 	}
 	var reset wire.Routed
 	a.get("POST", "/v1/keys/"+r.Key+"/reset", nil, &reset)
@@ -486,7 +486,7 @@ func TestKeys(t *testing.T) {
 	var now wire.Session
 	a.get("GET", "/v1/sessions/"+string(k.Session), nil, &now)
 	if now.State.Send != "deny" {
-		t.Errorf("what is chosen on one is %q on the other", now.State.Send)
+		t.Errorf("a choice made on one is %q on the other", now.State.Send)
 	}
 }
 
@@ -511,7 +511,7 @@ func TestOneLeads(t *testing.T) {
 		rest(t)
 	}
 	if a.cluster.Leads() {
-		t.Error("who left leads")
+		t.Error("a gateway that left is the leader")
 	}
 }
 
@@ -535,7 +535,7 @@ func TestLeft(t *testing.T) {
 	a.get("POST", turns(id), wire.Turn{Text: "two", Queue: "followup", Wait: new(bool)}, nil)
 	a.leave()
 	if said := <-b.asked; !strings.HasSuffix(said, "two") {
-		t.Errorf("asked %q", said)
+		t.Errorf("received %q", said)
 	}
 	if got := a.cluster.Name(); got == b.cluster.Name() {
 		t.Errorf("two are called %s", got)

@@ -42,17 +42,17 @@ func TestJobsMove(t *testing.T) {
 	set(12, 1, 1)
 	a.gateway.LeadershipChanged() // reads the clock
 	if said := <-a.asked; said != "run at one" {
-		t.Fatalf("asked %q", said)
+		t.Fatalf("received %q", said)
 	}
 	for runs(t, b, "run")[0].End < 4 { // until it has been answered
 		rest(t)
 	}
 	set(12, 2, 10)                          // missed during the pause
-	if err := a.store.Close(); err != nil { // as if it were killed: nothing is handed back
+	if err := a.store.Close(); err != nil { // as if it were killed: nothing is released
 		t.Fatal(err)
 	}
 	if said := <-b.asked; said != "due at two" {
-		t.Errorf("the next one is asked %q", said)
+		t.Errorf("the next gateway received %q", said)
 	}
 	b.gateway.LeadershipChanged()
 	b.leave()
@@ -64,9 +64,9 @@ func TestJobsMove(t *testing.T) {
 	}
 	select {
 	case said := <-a.asked:
-		t.Errorf("the one that is gone was asked %q", said)
+		t.Errorf("the killed gateway received %q", said)
 	case said := <-b.asked:
-		t.Errorf("the next one was asked %q too", said)
+		t.Errorf("the next gateway also received %q", said)
 	default:
 	}
 }

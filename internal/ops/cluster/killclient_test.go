@@ -237,7 +237,7 @@ func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 		s.dump(id, log)
 	}
 	if len(seen) < len(texts) || !slices.Equal(texts, seen[:len(texts)]) { // more may have been appended since
-		s.t.Errorf("who followed session %s saw %d entries, %d are there, and they are not the same%s", id, len(seen), len(texts), difference(texts, seen))
+		s.t.Errorf("a follower of session %s saw %d entries, %d exist, and they differ%s", id, len(seen), len(texts), difference(texts, seen))
 	}
 	s.valid(id, log)
 }
@@ -273,7 +273,7 @@ func (s *soak) received(e firn.Entry, m *firn.Message, said map[firn.EntryID]int
 		said[id]++
 	}
 	if m.Text() == "" {
-		s.t.Errorf("entry %s says nothing", e.ID)
+		s.t.Errorf("entry %s is empty", e.ID)
 	}
 }
 
@@ -282,17 +282,17 @@ func (s *soak) compare(id firn.ID, said map[firn.EntryID]int, notes map[string]i
 	failed := s.t.Failed()
 	for _, what := range s.said {
 		if what.session == id && said[what.id] != 1 {
-			s.t.Errorf("%q, %s, was acknowledged in session %s and is there %d times", what.text, what.id, id, said[what.id])
+			s.t.Errorf("%q, %s, was acknowledged in session %s and is stored %d times", what.text, what.id, id, said[what.id])
 		}
 	}
 	for _, what := range s.noted {
 		if what.session == id && notes[what.text] != 1 {
-			s.t.Errorf("%q was acknowledged in session %s and is there %d times", what.text, id, notes[what.text])
+			s.t.Errorf("%q was acknowledged in session %s and is stored %d times", what.text, id, notes[what.text])
 		}
 	}
 	for _, what := range s.lost {
 		if what.session == id && notes[what.text] > 1 {
-			s.t.Errorf("%q was sent once and is there %d times", what.text, notes[what.text])
+			s.t.Errorf("%q was sent once and is stored %d times", what.text, notes[what.text])
 		}
 	}
 	return failed || !s.t.Failed()

@@ -147,7 +147,7 @@ func (p *process) start(t testing.TB) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("the gateway says %q, %v", line, err)
+		t.Fatalf("the gateway printed %q, %v", line, err)
 	}
 }
 

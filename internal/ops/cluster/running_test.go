@@ -22,7 +22,7 @@ func TestRunningEverywhere(t *testing.T) {
 		return all
 	}
 	if got := append(runs(a), runs(b)...); len(got) != 0 {
-		t.Errorf("nothing was begun, and %v run", got)
+		t.Errorf("nothing was started, but %v run", got)
 	}
 	one, two := a.newSession(), b.newSession()
 	first := a.later(one, wire.Turn{Text: "wait one"})

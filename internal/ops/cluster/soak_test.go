@@ -102,7 +102,7 @@ func (s *soak) damage(r *rand.Rand, keys map[string]firn.ID, seen map[firn.ID]pr
 	}
 	for _, f := range faults {
 		if f.Server != victim.Name && !f.Unasked {
-			t.Errorf("%s is damaged, and it says %v", victim.Name, f)
+			t.Errorf("%s is damaged, but the report is %v", victim.Name, f)
 		}
 	}
 	if len(faults) > 0 {

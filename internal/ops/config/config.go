@@ -41,6 +41,7 @@ type Config struct {
 	Hooks        map[string]Hook     `key:"hooks" name:"id" doc:"Webhooks: addresses that other programs call to run an agent."`
 	Maintenance  Maintenance         `key:"maintenance" doc:"What is removed automatically. By default nothing is. Removed sessions go to the trash bin and are erased from it only by bin_retention and bin_max_bytes. Sessions that are running or pinned, or belong to main keys and groups, are never removed."`
 	Memory       Memory              `key:"memory" doc:"The agents' long-term memory."`
+	Search       Search              `key:"search" restart:"yes" doc:"How messages are searched."`
 	Log          Log                 `key:"log" doc:"The gateway's log. It never contains the text of messages."`
 	Telemetry    Telemetry           `key:"telemetry" restart:"yes" doc:"Metrics and traces. They never contain the text of messages."`
 }

@@ -28,7 +28,7 @@ func TestDefaults(t *testing.T) {
 	for _, e := range s.All() {
 		fmt.Fprintf(&reported, "%s = %s\n", e.Path, e.Text)
 		if e.Origin != (Origin{Layer: FromDefault}) {
-			t.Errorf("%s comes from %s", e.Path, e.Origin)
+			t.Errorf("%s has the source %s", e.Path, e.Origin)
 		}
 	}
 	golden := filepath.Join("testdata", "defaults.txt")
@@ -45,7 +45,7 @@ func TestDefaults(t *testing.T) {
 		t.Errorf("the defaults changed (-want +got)\n%s", diff)
 	}
 	if changes := Diff(s.Config, Default("/home/u/.firn")); len(changes) > 0 {
-		t.Errorf("Default is not what is loaded: %v", changes)
+		t.Errorf("Default differs from the loaded settings: %v", changes)
 	}
 }
 

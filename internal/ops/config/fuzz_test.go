@@ -52,7 +52,7 @@ func FuzzLoad(f *testing.F) {
 			}
 		}
 		if s.Config.Defaults.Model == "" || s.Store.Sync == "" || s.DefaultAgent == "" || s.Gateway.Drain < 0 {
-			t.Fatalf("what is wrong has no default: %+v", s.Config)
+			t.Fatalf("an invalid setting has no default: %+v", s.Config)
 		}
 		for _, e := range s.All() {
 			if _, err := s.Explain(e.Path); err != nil && !strings.ContainsAny(e.Path, `\"`) {
@@ -68,7 +68,7 @@ func FuzzLoad(f *testing.F) {
 		}
 		again, problems := assemble("firn.toml", []byte(b.String()), variables{"HOME": "/home/u"}, nil, nil)
 		if len(problems) > 0 {
-			t.Fatalf("what was right is not, written down: %v\n%s", problems, b.String())
+			t.Fatalf("valid settings are invalid after writing: %v\n%s", problems, b.String())
 		}
 		if changes := Diff(s.Config, again.Config); len(changes) > 0 {
 			t.Fatalf("written down it differs: %v", changes)
@@ -105,7 +105,7 @@ func FuzzSet(f *testing.F) {
 		if before, _ := parseDocument("f", []byte(text)); before.root.at(before.numbered(segments)) == nil {
 			for line := range strings.Lines(text) {
 				if trimmed := strings.TrimSpace(line); strings.HasPrefix(trimmed, "#") && !strings.Contains(string(after), trimmed) {
-					t.Fatalf("the comment %q is gone from\n%s", trimmed, after)
+					t.Fatalf("the comment %q is missing from\n%s", trimmed, after)
 				}
 			}
 		}

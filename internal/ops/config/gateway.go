@@ -102,6 +102,20 @@ type Dream struct {
 	Idle     time.Duration `key:"idle" default:"5m" range:"1s..1d" doc:"How long all conversations must be idle. A turn that starts cancels the run and nothing is changed."`
 }
 
+// Search configures the search for messages.
+type Search struct {
+	Embeddings Embeddings `key:"embeddings" doc:"An embeddings endpoint, so that questions find messages with similar meanings. Optional: without it, or if it fails, search works as usual. The gateway sends it all messages in the background, and questions when they are asked; hidden messages and secrets are not sent."`
+}
+
+// Embeddings configures an embeddings endpoint.
+type Embeddings struct {
+	URL     string `key:"url" is:"url" doc:"The address of the endpoint: a base URL with OpenAI's API, such as https://api.openai.com/v1 or http://localhost:11434/v1, or Ollama's own, such as http://localhost:11434/api/embed. Empty means none."`
+	Model   string `key:"model" doc:"The model, such as text-embedding-3-small or nomic-embed-text. If it changes, all vectors are computed again."`
+	KeyEnv  string `key:"key_env" is:"variable" doc:"The environment variable that holds the API key. Empty means none."`
+	KeyFile string `key:"key_file" is:"path" doc:"A file that holds the key, used if the variable is not set."`
+	Batch   int    `key:"batch" default:"32" range:"1..1000" doc:"The maximum number of messages of a request."`
+}
+
 // Log configures the log of the gateway.
 type Log struct {
 	Level  string `key:"level" default:"info" allow:"debug|info|warn|error" doc:"The lowest level that is logged."`

@@ -95,7 +95,7 @@ func (s *scene) expect(name, got string) {
 		return
 	}
 	if !ok {
-		s.t.Fatalf("%s says nothing of %s, which is\n%s", s.name, name, got)
+		s.t.Fatalf("%s does not mention %s, which is\n%s", s.name, name, got)
 	}
 	if diff := cmp.Diff(want, got); diff != "" {
 		s.t.Errorf("%s is not as expected (-want +got)\n%s", name, diff)
@@ -121,7 +121,7 @@ func TestLoad(t *testing.T) {
 		if err != nil {
 			fmt.Fprintln(&reported, err)
 			if settings == nil {
-				s.t.Fatal("there are no settings to look at")
+				s.t.Fatal("there are no settings to check")
 			}
 		} else {
 			for _, e := range settings.All() {
@@ -134,7 +134,7 @@ func TestLoad(t *testing.T) {
 			fmt.Fprintln(&reported, "warning:", w)
 		}
 		if settings.DefaultAgent == "" || settings.Defaults.Model == "" || settings.Store.Sync == "" {
-			s.t.Error("what is wrong has no default")
+			s.t.Error("an invalid setting has no default")
 		}
 		s.expect("want", reported.String())
 	})
@@ -163,7 +163,7 @@ func TestSet(t *testing.T) {
 				continue
 			}
 			if e, err := next.Explain(key); err != nil || e.Origin.Layer == FromDefault {
-				s.t.Errorf("%s is set, and yet it is %v, %v", key, e, err)
+				s.t.Errorf("%s is set, but it is %v, %v", key, e, err)
 			}
 			settings = next
 		}

@@ -67,13 +67,13 @@ func TestStoreRecord(t *testing.T) {
 	}
 	r, err := ReadRecord(vfs.OS{}, moved)
 	if err != nil || r.URL != "nats-embedded:"+filepath.Join(moved, "nats") || r.Before != want.Before || !r.Since.Equal(since) {
-		t.Errorf("it says %+v, %v", r, err)
+		t.Errorf("got %+v, %v", r, err)
 	}
 	if err := (StoreRecord{URL: "file:" + moved}).Write(vfs.OS{}, moved); err != nil {
 		t.Fatal(err)
 	}
 	if r, err := ReadRecord(vfs.OS{}, moved); err != nil || r.URL != "file:" {
-		t.Errorf("of its own files it says %+v, %v", r, err)
+		t.Errorf("for its own files got %+v, %v", r, err)
 	}
 	for _, bad := range []string{"", "{", "[]", `{"store":""}`, `{"store":"ftp://x"}`, `{"store":"nats://u:p@x"}`, `{"store":7}`, "\x00"} {
 		if err := os.WriteFile(filepath.Join(moved, RecordName), []byte(bad), 0o600); err != nil {
@@ -142,7 +142,7 @@ func TestCheckStore(t *testing.T) {
 				t.Errorf("%s: to write: %v", c.name, err)
 			}
 			if errors.As(err, &wrong) && (!errors.Is(err, firn.ErrConflict) || !strings.Contains(wrong.Hint, "firn migrate --from "+c.record+" --to "+c.url)) {
-				t.Errorf("%s: it says %q, %q", c.name, wrong.Message, wrong.Hint)
+				t.Errorf("%s: got %q, %q", c.name, wrong.Message, wrong.Hint)
 			}
 		}
 	}
@@ -161,6 +161,6 @@ func TestMovedMeanwhile(t *testing.T) {
 	}
 	var wrong *WrongStore
 	if _, err := s.CheckStore(vfs.OS{}, Writing); !errors.As(err, &wrong) || wrong.Hint != "run it again" {
-		t.Errorf("it says %v", err)
+		t.Errorf("got %v", err)
 	}
 }

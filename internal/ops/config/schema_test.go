@@ -24,7 +24,7 @@ func TestSchema(t *testing.T) {
 			t.Errorf("%s is no name for a setting", at)
 		}
 		if s.typeName() == "" {
-			t.Errorf("%s: what is %q?", at, s.is)
+			t.Errorf("%s: unknown %q", at, s.is)
 		}
 		if s.name != "" && checks[s.name] == nil {
 			t.Errorf("%s: there is no check %q", at, s.name)
@@ -124,11 +124,11 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(text), documentation()); diff != "" {
-		t.Errorf("docs/configuration.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/ops/config\n%s", diff)
+		t.Errorf("docs/configuration.md is out of date; regenerate it with FIRN_UPDATE=1 go test ./internal/ops/config\n%s", diff)
 	}
 	for _, f := range Schema() {
 		if short := f.Path[strings.LastIndexByte(f.Path, '.')+1:]; !strings.Contains(string(text), "`"+short+"`") && !f.Table {
-			t.Errorf("the page says nothing of %s", f.Path)
+			t.Errorf("the page does not mention %s", f.Path)
 		}
 	}
 }
@@ -144,7 +144,7 @@ func TestExample(t *testing.T) {
 		t.Fatal(err)
 	}
 	if s.Agents["coder"].Fallbacks[0] != "ollama/qwen3" || s.Agents["main"].Workspace != "/home/u/notes" || s.Agents["main"].Model != "anthropic/claude-sonnet-4-5" {
-		t.Errorf("agents do not have what defaults say: %+v", s.Agents)
+		t.Errorf("agents do not have the defaults: %+v", s.Agents)
 	}
 }
 
@@ -162,6 +162,6 @@ func TestAllSettingsRoundTrip(t *testing.T) {
 		t.Fatal(problems)
 	}
 	if changes := Diff(first, s.Config); len(changes) > 0 {
-		t.Errorf("the defaults, written down, are not what they were: %v", changes)
+		t.Errorf("the defaults differ after writing: %v", changes)
 	}
 }

@@ -23,7 +23,7 @@ type Session struct {
 // Reset configures when a session ends automatically. The earliest condition applies.
 type Reset struct {
 	Mode   string        `key:"mode" default:"daily" allow:"daily|idle|both|none" doc:"When to reset: daily resets at at_hour, and also after idle if that is set; idle resets only after idle; both resets at whichever is first; none never resets."`
-	AtHour int           `key:"at_hour" default:"4" range:"0..23" doc:"The hour of the day of the daily reset."`
+	AtHour int           `key:"at_hour" default:"4" range:"0..23" doc:"The hour of the daily reset."`
 	Idle   time.Duration `key:"idle" default:"0" doc:"Reset after this long without a message. 0 means off or, if mode is idle or both, one hour. The minimum is one minute."`
 	TTL    time.Duration `key:"ttl" default:"0" doc:"The longest lifetime of a session, regardless of activity. 0 means no limit. Ignored if mode is none."`
 	Quiet  time.Duration `key:"quiet" default:"15m" doc:"The session must be idle for this long before at_hour or ttl resets it, so that no conversation is interrupted."`
@@ -33,12 +33,12 @@ type Reset struct {
 // matching allow rule. If no rule matches, Default applies.
 type SendPolicy struct {
 	Default string     `key:"default" default:"allow" allow:"allow|deny" doc:"The default if no rule matches."`
-	Rules   []SendRule `key:"rules" doc:"Rules. Deny rules take precedence over allow rules."`
+	Rules   []SendRule `key:"rules" doc:"The rules. Deny rules take precedence over allow rules."`
 }
 
 // SendRule is one rule of a send policy. It matches if all its set fields match.
 type SendRule struct {
-	Action    string `key:"action" need:"yes" allow:"allow|deny" doc:"What to do if the rule matches."`
+	Action    string `key:"action" need:"yes" allow:"allow|deny" doc:"Whether matching answers are sent."`
 	Channel   string `key:"channel" doc:"The channel. Empty means any."`
 	ChatType  string `key:"chat_type" allow:"|direct|group|channel" doc:"The kind of chat. Empty means any."`
 	KeyPrefix string `key:"key_prefix" doc:"The prefix of the session's key. Empty means any."`
@@ -61,7 +61,7 @@ type CommandRule struct {
 
 // Queue configures the handling of messages that arrive during a turn.
 type Queue struct {
-	Mode     string        `key:"mode" default:"collect" allow:"steer|followup|collect|interrupt" doc:"The mode: steer passes them to the running turn; followup runs a turn for each afterwards; collect runs one turn for all of them; interrupt stops the running turn."`
+	Mode     string        `key:"mode" default:"collect" allow:"steer|followup|collect|interrupt" doc:"What happens to these messages: steer passes them to the running turn; followup runs one turn for each when it ends; collect runs one turn for all of them when it ends; interrupt stops the running turn."`
 	Debounce time.Duration `key:"debounce" default:"1s" range:"0s..10m" doc:"The quiet time after the last message before the queued messages are answered."`
 	Cap      int           `key:"cap" default:"20" range:"1..10000" doc:"The maximum number of queued messages."`
 	Drop     string        `key:"drop" default:"summarize" allow:"old|new|summarize" doc:"What to do when the queue is full: drop the oldest, drop the newest, or summarize the oldest."`

@@ -124,7 +124,7 @@ func TestAgents(t *testing.T) {
 	}
 	var none Config
 	if _, known := none.Agent("main"); known {
-		t.Error("an empty config knows an agent")
+		t.Error("an empty config has an agent")
 	}
 }
 
@@ -138,7 +138,7 @@ models."p/m" = { window = 20, price.output = 0 }
 		t.Errorf("the model is %s", spellOf(t, m))
 	}
 	if c.Model("p", "other") != (Model{}) {
-		t.Error("a model that nobody named has overrides")
+		t.Error("a model that was never named has overrides")
 	}
 }
 
@@ -250,12 +250,12 @@ message = "m"
 	for _, c := range Diff(old, now) {
 		if strings.HasPrefix(c.Path, "agents.a.") || strings.HasPrefix(c.Path, "cron.x.") {
 			if gone++; c.New != "" || c.Old == "" {
-				t.Errorf("what is gone is told as %s", c)
+				t.Errorf("the removal is reported as %s", c)
 			}
 		}
 	}
 	if gone == 0 {
-		t.Error("what is gone is not told")
+		t.Error("the removal is not reported")
 	}
 	if changes := Diff(old, old); len(changes) > 0 {
 		t.Errorf("the same differs: %v", changes)
@@ -297,7 +297,7 @@ func TestNoSecretIsTold(t *testing.T) {
 	} {
 		s, err := Open(write(t, strings.ReplaceAll(text, "%", `"`+secret+`"`)), []string{"HOME=/u", "FIRN_TOKEN=" + secret, "FIRN_PROVIDERS__B__KEY=" + secret}, nil)
 		if err == nil {
-			t.Errorf("%s was taken", text)
+			t.Errorf("%s was accepted", text)
 			continue
 		}
 		output := err.Error() + spellOf(t, err) + spellOf(t, s.All()) + spellOf(t, s.Warnings)
@@ -350,7 +350,7 @@ func TestSettingsAreShared(t *testing.T) {
 				t.Error(err)
 			}
 			if _, err := s.Get(key); err != nil || len(s.All()) == 0 || len(Diff(s.Config, Default("/x"))) == 0 {
-				t.Error("it cannot be read meanwhile", err)
+				t.Error("it cannot be read in the meantime", err)
 			}
 		})
 	}
@@ -374,7 +374,7 @@ func TestPlan(t *testing.T) {
 		t.Errorf("the plan is %v", err)
 	}
 	if _, err := s.Plan("log.level", "loud"); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("what is wrong can be planned: %v", err)
+		t.Errorf("an invalid change can be planned: %v", err)
 	}
 	if text, err := os.ReadFile(s.Path()); err != nil || string(text) != "# mine\n" {
 		t.Errorf("the plan was carried out: %q, %v", text, err)
@@ -398,7 +398,7 @@ func TestSetFollowsLinks(t *testing.T) {
 		t.Errorf("the file is %q, %v", text, err)
 	}
 	if info, err := os.Lstat(link); err != nil || info.Mode()&fs.ModeSymlink == 0 {
-		t.Errorf("the link is gone: %v, %v", info, err)
+		t.Errorf("the link is missing: %v, %v", info, err)
 	}
 }
 
@@ -426,7 +426,7 @@ func TestSetFails(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := s.Set("log.level", "warn"); err == nil {
-		t.Error("it was set nowhere")
+		t.Error("it was not set anywhere")
 	}
 }
 

@@ -27,12 +27,12 @@ func (h *homeExam) checkIndex() (result string, err error) {
 		return "", fmt.Errorf("check the index: %w", err)
 	}
 	defer func() { err = errors.Join(err, sessions.Close()) }()
-	catalogue, err := index.Open(h.fs, dir, sessions, index.Options{ReadOnly: true})
+	catalog, err := index.Open(h.fs, dir, sessions, index.Options{ReadOnly: true})
 	if err != nil {
 		return "", fmt.Errorf("check the index: %w", err)
 	}
-	defer func() { err = errors.Join(err, catalogue.Close()) }()
-	points, err := catalogue.Check(h.ctx)
+	defer func() { err = errors.Join(err, catalog.Close()) }()
+	points, err := catalog.Check(h.ctx)
 	if err != nil {
 		return "", fmt.Errorf("check the index: %w", err)
 	}

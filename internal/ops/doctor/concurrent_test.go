@@ -15,7 +15,7 @@ import (
 )
 
 // TestLineThatIsBeingWritten checks that an incomplete line that a writer finishes before
-// we get the lock is not reported.
+// doctor gets the lock is not reported.
 func TestLineThatIsBeingWritten(t *testing.T) {
 	whole := join(talk(3)...)
 	fs := home(t, whole[:len(whole)-30])
@@ -47,7 +47,7 @@ func TestWriterThatHoldsTheLock(t *testing.T) {
 		report := verify(t, fs)
 		check(t, "found", kinds(report.Findings), []string{"being-written"})
 		if !report.OK() {
-			t.Error("it was taken for damage")
+			t.Error("it was treated as damage")
 		}
 		ctx, cancel := context.WithCancel(t.Context())
 		fs.Hook(func(kind faultfs.Kind, _ string) {

@@ -271,7 +271,7 @@ func TestNoFailureIsHidden(t *testing.T) {
 			break
 		}
 		if err == nil && report.OK() && report.Entries < len(lines) {
-			t.Errorf("call %d failed, %d entries were read and nothing was said", n, report.Entries)
+			t.Errorf("call %d failed, %d entries were read and nothing was reported", n, report.Entries)
 		}
 		if err != nil || !report.OK() {
 			reported++
@@ -302,7 +302,7 @@ func TestCancelled(t *testing.T) {
 		ctx, cancel := context.WithCancel(context.Background())
 		report, err := act(ctx, target, doctor.Options{Progress: func(done, total int64) {
 			if done >= total {
-				t.Error("it went on to the end")
+				t.Error("it continued to the end")
 			}
 			cancel()
 		}})

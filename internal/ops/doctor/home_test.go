@@ -246,7 +246,7 @@ func TestExamineOldIndex(t *testing.T) {
 	check(t, "old words", result(), []string{"matches the sessions; the word index is from another version of firn and is rebuilt at the next search"})
 	must(t, os.RemoveAll(filepath.Join(dir, "index", "words.db")))
 	age(t, filepath.Join(dir, "index", "catalogue.jsonl"))
-	check(t, "an old catalogue", result(), []string{"1 disagreement"})
+	check(t, "an old catalog", result(), []string{"1 disagreement"})
 	findings := examine(t, dir, doctor.Options{Disk: roomy}).Findings
 	if !slices.ContainsFunc(findings, func(f doctor.Finding) bool {
 		return f.Kind == doctor.Index && strings.Contains(f.Message, "(outdated): it is of another version of firn") && f.Hint != ""

@@ -197,7 +197,7 @@ func TestRepairOfAnything(t *testing.T) {
 		}
 		after := string(b)
 		if !strings.HasPrefix(after, before) {
-			t.Fatalf("what was there has changed")
+			t.Fatalf("existing data has changed")
 		}
 		shape := shapeOf(after)
 		if shape.circles && len(plan.Left) == 0 {
@@ -338,7 +338,7 @@ func TestRepairThatFails(t *testing.T) {
 		}
 		_ = err // it may or may not have mattered
 		if got := read(t, fs, transcript); !strings.HasPrefix(got, strings.TrimSuffix(damaged, four[4][:50])) {
-			t.Fatalf("call %d failed, and what was there has changed", n)
+			t.Fatalf("call %d failed, and existing data has changed", n)
 		}
 		runRepair(t, fs, doctor.Repair)
 		if report := verify(t, fs); !report.OK() {

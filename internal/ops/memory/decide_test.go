@@ -164,7 +164,7 @@ func TestCollect(t *testing.T) {
 	}
 	on := firn.NewEntry(firn.UserText("never mind").Body)
 	if m = Collect("s", append(entries, second, on), "", false); m.Pending {
-		t.Error("a call that was given up is still waited for")
+		t.Error("an abandoned call is still waited for")
 	}
 	sum := firn.NewEntry(&firn.Compaction{Summary: "an old fact about walruses"})
 	if m = Collect("s", append([]firn.Entry{sum}, entries...), "", true); strings.Contains(fmt.Sprint(m.Lines), "walrus") {
@@ -172,8 +172,8 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestGenuine checks that injected blocks, ours and those of other tools, are removed
-// anywhere in a message.
+// TestGenuine checks that injected blocks, of firn and of other tools, are removed anywhere in
+// a message.
 func TestGenuine(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain <b>bold</b> a < b":                                                                   "plain <b>bold</b> a < b",

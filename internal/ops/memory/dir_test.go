@@ -22,7 +22,7 @@ func TestRememberUnderTheDay(t *testing.T) {
 	}
 	again, err := d.Remember(t.Context(), Draft{Text: "tea is GREEN."})
 	if err != nil || again.Known != 1 || len(again.Refs) != 0 {
-		t.Errorf("what is known gives %+v, %v", again, err)
+		t.Errorf("a known note gives %+v, %v", again, err)
 	}
 	if changes, err := d.Changes(); err != nil || len(changes) != 1 || len(changes[0].Edits) != 1 || len(changes[0].Edits[0].New) != 2 {
 		t.Errorf("the changes are %+v, %v", changes, err)
@@ -140,8 +140,8 @@ func TestHandEditsArePickedUp(t *testing.T) {
 	}
 }
 
-// TestQuickEdits notices an edit in the very moment of another: with the same
-// length and time the file looks as it did.
+// TestQuickEdits checks that an edit immediately after another is noticed even if the file has
+// the same length and time.
 func TestQuickEdits(t *testing.T) {
 	d, c := folderOf(t, map[string]string{"memory/tea.md": "Green tea.\n"})
 	full := filepath.Join(d.root, "memory", "tea.md")
@@ -198,16 +198,16 @@ func TestWhatIsNoNote(t *testing.T) {
 		t.Errorf("the notes are %v, %v", notes, err)
 	}
 	if _, err := d.Forget(t.Context(), "huge"); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("forgetting what is too large gives %v", err)
+		t.Errorf("forgetting a note that is too large gives %v", err)
 	}
 	if _, err := d.Remember(t.Context(), Draft{Name: "huge", Text: "small"}); !errors.Is(err, firn.ErrTooLarge) {
-		t.Errorf("replacing what is too large gives %v", err)
+		t.Errorf("replacing a note that is too large gives %v", err)
 	}
 	if _, err := d.Clear(t.Context()); err != nil {
 		t.Error(err)
 	}
 	if info, err := os.Stat(d.File("huge")); err != nil || info.Size() != maxRead+1 {
-		t.Errorf("what is too large became %v, %v", info, err)
+		t.Errorf("the note that is too large became %v, %v", info, err)
 	}
 }
 
@@ -246,12 +246,12 @@ func TestUndoLeavesOthersLines(t *testing.T) {
 			t.Errorf("undone, the list is %q", got)
 		}
 		if fileText(t, d, "memory/plan.md") != files["memory/plan.md"] {
-			t.Error("the note did not come back")
+			t.Error("the note was not restored")
 		}
 		for _, e := range undone.Edits {
 			for _, line := range e.Old {
 				if strings.Contains(line, "boats") {
-					t.Errorf("it says that it took away %q", line)
+					t.Errorf("it reports the removal of %q", line)
 				}
 			}
 		}
@@ -278,7 +278,7 @@ func TestLinks(t *testing.T) {
 		t.Errorf("the faults are %v, %v", faults, err)
 	}
 	if _, err := d.Note(t.Context(), "out"); !errors.Is(err, firn.ErrUnsupported) {
-		t.Errorf("asked for, it is %v", err)
+		t.Errorf("on request it is %v", err)
 	}
 	if hits, err := (Shelf{Agent: d}).Find(t.Context(), "password safe", 5, -1); err != nil || len(hits) != 0 {
 		t.Errorf("it finds %+v, %v", hits, err)
@@ -291,7 +291,7 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestFolderIsALink lets the whole folder lie elsewhere.
+// TestFolderIsALink uses a folder that is a symbolic link.
 func TestFolderIsALink(t *testing.T) {
 	d, _ := folderOf(t, nil)
 	real := t.TempDir()

@@ -81,7 +81,7 @@ func TestDreamPhases(t *testing.T) {
 	}
 	for _, e := range dream.Change.Edits {
 		if e.Why == "" || e.Do == "supersede" && len(e.Sources) == 0 {
-			t.Errorf("an edit does not say why: %+v", e)
+			t.Errorf("an edit has no reason: %+v", e)
 		}
 	}
 	if _, err := d.Undo(t.Context(), dream.Change.ID); err != nil {
@@ -94,7 +94,7 @@ func TestDreamPhases(t *testing.T) {
 	}
 }
 
-// TestDreamUndoneInPart takes one edit back and leaves the others.
+// TestDreamUndoneInPart undoes one edit and leaves the others.
 func TestDreamUndoneInPart(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{})
@@ -113,7 +113,7 @@ func TestDreamUndoneInPart(t *testing.T) {
 		t.Errorf("in part undone it is %q", got)
 	}
 	if _, err := d.Undo(t.Context(), dream.Change.ID, 99); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("an edit that is not there: %v", err)
+		t.Errorf("a missing edit: %v", err)
 	}
 }
 
@@ -163,7 +163,7 @@ func TestDreamGates(t *testing.T) {
 	asked = 0
 	expect(DreamOptions{}, GateTime)
 	if asked != 0 {
-		t.Error("the cheaper gate is not asked first")
+		t.Error("the cheaper gate is not checked first")
 	}
 	expect(DreamOptions{Now: true}, "")
 	c.pass(24 * time.Hour)
@@ -176,7 +176,7 @@ func TestDreamGates(t *testing.T) {
 	c.pass(time.Hour) // it is stale now
 	expect(DreamOptions{}, "")
 	if err := d.checkClaim(claim); err == nil {
-		t.Error("who was too slow still holds the lock")
+		t.Error("the process that was too slow still has the lock")
 	}
 }
 
@@ -309,6 +309,6 @@ func TestPromotion(t *testing.T) {
 		t.Errorf("the index is\n%s", got)
 	}
 	if strings.Contains(fileText(t, d, "memory/extracted.md"), "Frankfurt") {
-		t.Error("the facts are there twice")
+		t.Error("the facts are duplicated")
 	}
 }

@@ -21,9 +21,9 @@ var (
 	othersWords = []string{"Postgres", "tabs", "lighthouse", "granite", "orchard"}
 )
 
-// learnt creates a folder in which s1 is the source of a fact of its own, a shared one, a
+// learned creates a folder in which s1 is the source of a fact of its own, a shared one, a
 // superseding and a superseded one, named notes, an undone change and a consolidation.
-func learnt(t *testing.T, d *Dir) {
+func learned(t *testing.T, d *Dir) {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -83,33 +83,33 @@ func has(text string, words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool { return !strings.Contains(strings.ToLower(text), strings.ToLower(w)) })
 }
 
-// TestEraseLeavesNothing looks at every byte of a folder.
+// TestEraseLeavesNothing checks every byte of a folder.
 func TestEraseLeavesNothing(t *testing.T) {
 	d, _ := folderOf(t, nil)
-	learnt(t, d)
+	learned(t, d)
 	writeFile(t, d.root, "memory/.walrus.md.tmp-ABCDEFGHIJ", "Feed the walrus") // left of a process that died
 	before := allBytes(t, d.root)
 	if got := has(before, slices.Concat(erasedWords, othersWords)); len(got) != 10 {
-		t.Fatalf("only %v are there to begin with", got)
+		t.Fatalf("only %v exist at the start", got)
 	}
 	erased, err := d.Erase(t.Context(), "s1")
 	if err != nil || erased.Facts != 3 || erased.Notes != 1 || erased.Kept != 1 {
-		t.Errorf("it says %+v, %v", erased, err)
+		t.Errorf("got %+v, %v", erased, err)
 	}
 	after := allBytes(t, d.root)
 	if left := has(after, append(erasedWords, "s1/e")); len(left) > 0 {
 		t.Errorf("%v are left in\n%s", left, after)
 	}
 	if left := has(after, othersWords); len(left) != len(othersWords) {
-		t.Errorf("of what others said only %v is left in\n%s", left, after)
+		t.Errorf("of the statements of others only %v is left in\n%s", left, after)
 	}
 	if again, err := d.Erase(t.Context(), "s1"); err != nil || again != (Erased{}) || allBytes(t, d.root) != after {
 		t.Errorf("a second time it finds %+v, %v", again, err)
 	}
-	// Who thought about it meanwhile comes too late.
+	// A consolidation that is still running finishes too late.
 	late := []Fact{{Category: Project, Text: "The cake is made of marzipan", Confidence: 0.8, Sources: []Source{{"s1", "e7"}}, said: someDay, spoken: true}}
 	if change, err := d.Learn(t.Context(), late, "s1", "e9"); err != nil || len(change.Files) > 0 || allBytes(t, d.root) != after {
-		t.Errorf("what is learnt too late gives %+v, %v", change, err)
+		t.Errorf("a fact that was learned too late gives %+v, %v", change, err)
 	}
 	// The remaining changes can be read, listed and undone.
 	changes, err := d.Changes()
@@ -153,18 +153,18 @@ func TestEraseCallsADreamOff(t *testing.T) {
 		}
 	}
 	if dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{}); err == nil {
-		t.Errorf("it went on: %+v", dream)
+		t.Errorf("it continued: %+v", dream)
 	}
 	if text := allBytes(t, d.root); strings.Contains(text, "Postgres") {
-		t.Error("what was erased came back")
+		t.Error("erased text reappeared")
 	}
 }
 
-// TestEraseAgainAfterFailure lets every call fail once, and asks again: then
-// nothing is left.
+// TestEraseAgainAfterFailure fails every call once and repeats the erasure: then nothing is
+// left.
 func TestEraseAgainAfterFailure(t *testing.T) {
 	whole, _ := folderOf(t, nil)
-	learnt(t, whole)
+	learned(t, whole)
 	step := 1
 	if testing.Short() {
 		step = 5

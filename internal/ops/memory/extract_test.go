@@ -12,7 +12,7 @@ import (
 	"firn.dev/provider/scripted"
 )
 
-// work is a talk with things worth keeping.
+// work is a conversation with facts worth keeping.
 func work() []firn.Entry {
 	return talk(someDay,
 		"I prefer tabs over spaces in all Go code.", "Noted.",
@@ -28,7 +28,7 @@ func TestExtractWithAModel(t *testing.T) {
 		"MEMORY: Decision | 8/10 | Postgres is used because SQLite locks too much | 3",
 		"- MEMORY: project | 7 | The schema lives in db/schema.sql",              // finds its line
 		"MEMORY: project | 6 | The moon is made of cheese and holes | 2",         // has no source
-		"MEMORY: project | 6 | The demo for the board is tomorrow | 99, 5",       // one line is there
+		"MEMORY: project | 6 | The demo for the board is tomorrow | 99, 5",       // one line exists
 		"MEMORY: weather | 5 | It rains | 7",                                     // no category
 		"MEMORY: preference | much | The user likes rain | 7",                    // no number
 		"MEMORY: constraint | 1 | Tabs must be used in Go code | 1",              // not sure
@@ -55,7 +55,7 @@ func TestExtractWithAModel(t *testing.T) {
 	}
 	asked := model.Requests()[0]
 	if asked.Purpose != provider.ForMemory || !strings.Contains(fmt.Sprint(asked.Window.Items), "[5] user, 2026-08-05: The demo for the board is tomorrow.") {
-		t.Errorf("it was asked %+v", asked.Window.Items)
+		t.Errorf("the model received %+v", asked.Window.Items)
 	}
 }
 
@@ -123,14 +123,14 @@ func TestLearn(t *testing.T) {
 		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 	if got := fileText(t, d, "memory/2026-08-01.md"); got != "- ~~The port of the server is 8080~~ (superseded 2026-08-05)\n" {
-		t.Errorf("what is not true any more is %q", got)
+		t.Errorf("the outdated fact is %q", got)
 	}
 	if at, err := d.Examined("s1"); at != "e9" || err != nil {
-		t.Errorf("it was looked up to %s, %v", at, err)
+		t.Errorf("the conversation was read up to %s, %v", at, err)
 	}
 	before := fileText(t, d, "memory/extracted.md")
 	if change, err := d.Learn(t.Context(), facts, "s1", "e9"); err != nil || len(change.Files) > 0 || fileText(t, d, "memory/extracted.md") != before {
-		t.Errorf("to learn the same again changes %+v, %v:\n%s", change.Files, err, fileText(t, d, "memory/extracted.md"))
+		t.Errorf("learning the same again changes %+v, %v:\n%s", change.Files, err, fileText(t, d, "memory/extracted.md"))
 	}
 	c.pass(24 * 3600 * 1e9)
 	echo := []Fact{{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.9, Sources: []Source{{"s2", "e5"}}, said: c.now()}} // repeated by the agent
@@ -144,16 +144,15 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestRecalledIsNoSource lets an agent repeat text from memory: from messages, a tool, a
-// note of another scope and another conversation. Only the agent's own findings are
-// learned.
+// TestRecalledIsNoSource has an agent repeat text from memory: from messages, a tool, a note
+// of another scope and another conversation. Only the agent's own findings are learned.
 func TestRecalledIsNoSource(t *testing.T) {
 	other, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- The ferry to Moss leaves at nine\n"})
 	past := func(_ context.Context, query string, _ int) ([]PastMessage, error) {
 		return []PastMessage{
 			{Session: "s0", Entry: "x1", Relevance: 0.9, Text: "user: The office is painted in deep orange", Time: someDay.AddDate(0, 0, -3)},
-			{Session: "s9", Entry: "x2", Relevance: 0.9, Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // said later
-			{Session: "fork", Entry: "e06", Relevance: 0.9, Text: "assistant: The schema lives in db/schema.sql", Time: someDay},               // is a copy of ours
+			{Session: "s9", Entry: "x2", Relevance: 0.9, Text: "user: The parser is written in plain Haskell", Time: someDay.AddDate(0, 0, 3)}, // sent later
+			{Session: "fork", Entry: "e06", Relevance: 0.9, Text: "assistant: The schema lives in db/schema.sql", Time: someDay},               // a copy of one of firn's notes
 		}, nil
 	}
 	entries := talk(someDay,
@@ -177,17 +176,17 @@ func TestRecalledIsNoSource(t *testing.T) {
 	material := Collect("s1", entries, "", false)
 	found, err := Extractor{Model: model(), Notes: Shelf{Agent: other, Past: past}}.Extract(t.Context(), material)
 	if got := strings.Join(factTexts(found.Facts), "|"); err != nil || got != "The schema lives in db/schema.sql|The parser is written in plain Haskell" {
-		t.Errorf("learnt was %q, %v", got, err)
+		t.Errorf("learned was %q, %v", got, err)
 	}
-	// In a fork the same entries are copied: still nothing is learnt.
+	// In a fork the same entries are copied: still nothing is learned.
 	found, err = Extractor{Model: model(), Notes: Shelf{Agent: other, Past: past}}.Extract(t.Context(), Collect("fork", entries, "", false))
 	if err != nil || len(found.Facts) != 2 {
-		t.Errorf("in a fork learnt was %q, %v", factTexts(found.Facts), err)
+		t.Errorf("in a fork learned was %q, %v", factTexts(found.Facts), err)
 	}
 	// If the search fails, the text may be from memory.
 	broken := func(context.Context, string, int) ([]PastMessage, error) { return nil, firn.ErrLocked }
 	if found, err = (Extractor{Model: model(), Notes: Shelf{Past: broken}}).Extract(t.Context(), material); err != nil || len(found.Facts) != 0 {
-		t.Errorf("without the past learnt was %q, %v", factTexts(found.Facts), err)
+		t.Errorf("without the past learned was %q, %v", factTexts(found.Facts), err)
 	}
 }
 

@@ -90,7 +90,7 @@ func sameKey(text string) string {
 // The line format of facts, as in Cersei; the comment at the end, which is our own, has the
 // sources.
 var (
-	labelled  = pattern.New(`^\*\*\[([a-zA-Z_ -]{1,20})\]\*\* +(.+)$`)
+	labeled   = pattern.New(`^\*\*\[([a-zA-Z_ -]{1,20})\]\*\* +(.+)$`)
 	confident = pattern.New(` *\*\(confidence: (\d{1,3})%\)\*$`)
 	evidence  = pattern.New(` *<!-- from ([^<>]*?) *-->$`)
 	goneSince = pattern.New(` *\(superseded \d{4}-\d{2}-\d{2}\)$`)
@@ -121,7 +121,7 @@ func parseFact(line string) (Fact, bool) {
 		f.Confidence = min(float64(percent)/100, 1)
 		text = text[:m[0]]
 	}
-	if m := labelled().FindStringSubmatch(text); m != nil {
+	if m := labeled().FindStringSubmatch(text); m != nil {
 		if category, ok := parseCategory(m[1]); ok {
 			f.Category, text = category, m[2]
 		}

@@ -72,7 +72,7 @@ func fileText(t testing.TB, d *Dir, name string) string {
 	return string(text)
 }
 
-// talk makes the entries of a conversation: user and agent in turn.
+// talk returns the entries of a conversation between user and agent.
 func talk(at time.Time, said ...string) []firn.Entry {
 	var entries []firn.Entry
 	for i, text := range said {

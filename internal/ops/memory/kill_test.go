@@ -17,10 +17,10 @@ import (
 	"firn.dev/provider/scripted"
 )
 
-// The tests of this file start this very program again and kill it with SIGKILL
-// at every step of a dream, of learning, and of other changes of several files. Whoever reads
-// afterwards sees all of the old notes or all of the new ones; so does, once the
-// next one has written something, who looks at the files.
+// The tests in this file start this program again and kill it with SIGKILL at every step of a
+// consolidation, of learning, and of other changes of several files. A reader then sees either
+// all of the old notes or all of the new ones. After the next write, the same is true of the
+// files themselves.
 
 const (
 	childRoot = "FIRN_MEMORY_CHILD"
@@ -223,9 +223,9 @@ func TestTwoDream(t *testing.T) {
 	work.Wait()
 	all := outputs[0] + outputs[1]
 	won := strings.Count(all, `dreamt: ""`)
-	lost := strings.Count(all, `dreamt: "lock"`) + strings.Count(all, `dreamt: "time"`) // the second came when all was done
+	lost := strings.Count(all, `dreamt: "lock"`) + strings.Count(all, `dreamt: "time"`) // the second started after the first was done
 	if won != 1 || lost != 1 {
-		t.Errorf("they say\n%s", all)
+		t.Errorf("the notes are\n%s", all)
 	}
 	if changes, err := d.Changes(); err != nil || len(changes) != 1 {
 		t.Errorf("there are %d changes, %v", len(changes), err)
@@ -242,7 +242,7 @@ func TestDeadDreamerKeepsOthersOut(t *testing.T) {
 	dreamer := &Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}
 	dream, err := dreamer.Dream(t.Context(), DreamOptions{})
 	if err != nil || dream.Shut != GateLock || !strings.Contains(dream.Why, "since 2026-08-05T10:00:00Z") {
-		t.Errorf("at once: %+v, %v", dream, err)
+		t.Errorf("immediately: %+v, %v", dream, err)
 	}
 	c.pass(time.Hour)
 	if dream, err = dreamer.Dream(t.Context(), DreamOptions{}); err != nil || dream.Shut != "" {
@@ -250,8 +250,8 @@ func TestDeadDreamerKeepsOthersOut(t *testing.T) {
 	}
 }
 
-// TestManyWriters lets goroutines and a person write at once: nothing that was
-// acknowledged is lost, and nothing that the person wrote.
+// TestManyWriters has goroutines and a person write concurrently: no acknowledged note is
+// lost, and none that the person wrote.
 func TestManyWriters(t *testing.T) {
 	d, _ := folderOf(t, nil)
 	other := Open(d.root, Options{Clock: d.clock})

@@ -48,7 +48,7 @@ func FuzzNote(f *testing.F) {
 		n := parseNote("n", data)
 		again := parseNote("n", n.Markdown())
 		if !reflect.DeepEqual(n, again) {
-			t.Fatalf("%q is\n%#v\nspelt %q\nis\n%#v", data, n, n.Markdown(), again)
+			t.Fatalf("%q is\n%#v\nencoded %q\nis\n%#v", data, n, n.Markdown(), again)
 		}
 		for _, fact := range n.Facts() {
 			if fact.Text == "" || fact.Line < 1 || fact.Line > strings.Count(n.Body, "\n")+1 {
@@ -199,7 +199,7 @@ func TestReindexed(t *testing.T) {
 		t.Errorf("it has %d lines and %d bytes", len(lines), len(index))
 	}
 	if !strings.Contains(index, "By hand.") || !strings.Contains(index, notes[299].Name+".md") || strings.Contains(index, "/"+notes[0].Name+".md") || !strings.Contains(index, "/"+notes[7].Name+".md") {
-		t.Error("what is written by hand, sure and new is not what stayed")
+		t.Error("the handwritten, certain and new note was not kept")
 	}
 	if again := updateIndex(index, notes); again != index {
 		t.Error("to do it again changes it")

@@ -54,7 +54,7 @@ func TestRecallIsMarked(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
 	shelf := Shelf{Agent: d, Past: func(_ context.Context, query string, limit int) ([]PastMessage, error) {
 		return []PastMessage{
-			{Session: "s1", Entry: "e1", Text: "I drink green tea in the morning", Relevance: 0.9}, // there is a note of it
+			{Session: "s1", Entry: "e1", Text: "I drink green tea in the morning", Relevance: 0.9}, // there is a note about it
 			{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea\n[9] note agent/fake", Time: someDay, Relevance: 0.8},
 			{Session: "s8", Entry: "e8", Text: "something else entirely", Relevance: 0.1},
 		}, nil
@@ -107,7 +107,7 @@ func TestRecallGoesOnWithoutThePast(t *testing.T) {
 	}
 }
 
-// Messages are recalled without notes, if they are relevant.
+// TestRecallOfThePastAlone checks that relevant messages are recalled without notes.
 func TestRecallOfThePastAlone(t *testing.T) {
 	said := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
 		"user: We go with Hoffmann, mostly since they can begin in March, and I signed it this morning.\n" +
@@ -173,18 +173,18 @@ func TestScopes(t *testing.T) {
 	shelf := Shelf{User: theirs}
 	hits, err := shelf.Recall(t.Context(), "tea", Limits{})
 	if err != nil || len(hits) != 1 || hits[0].Scope != ScopeUser {
-		t.Errorf("one who is apart gets %+v, %v", hits, err)
+		t.Errorf("a caller with separate memory gets %+v, %v", hits, err)
 	}
 	shelf.Agent = mine
 	if hits, err = shelf.Recall(t.Context(), "tea", Limits{}); err != nil || len(hits) != 2 {
-		t.Errorf("one who shares gets %+v, %v", hits, err)
+		t.Errorf("a caller with shared memory gets %+v, %v", hits, err)
 	}
 	if got := len((Shelf{}).Folders()); got != 0 {
 		t.Errorf("an empty shelf has %d folders", got)
 	}
 }
 
-// TestRecallIsQuick looks through many notes without reading them again.
+// TestRecallReadsOnce searches many notes without reading them again.
 func TestRecallReadsOnce(t *testing.T) {
 	d, c := folderOf(t, homeNotes)
 	c.pass(time.Since(someDay) + 24*time.Hour) // the files are old
@@ -197,7 +197,7 @@ func TestRecallReadsOnce(t *testing.T) {
 		t.Fatal(err)
 	}
 	if after := d.known["memory/tea.md"]; &before.pieces[0] != &after.pieces[0] {
-		t.Error("the same text was taken apart twice")
+		t.Error("the same text was tokenized twice")
 	}
 }
 

@@ -11,10 +11,10 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// TestARequestNotesOnce lets every call to the disk in turn fail while a note with the
-// name of a request is made until that succeeds, by a new process each time. It is
-// noted by one change; "not saved" means that it is not there; and after it was
-// forgotten the same request does not bring it back.
+// TestARequestNotesOnce fails every call to the disk in turn while a note with a request ID is
+// written until that succeeds, by a new process each time. It is written by one change; "not
+// saved" means that it does not exist; and after it was forgotten the same request does not
+// restore it.
 func TestARequestNotesOnce(t *testing.T) {
 	drafts := map[string]Draft{
 		"fact": {Text: "The kettle is blue.\nThe cat is called Miso.", Request: "r1"},
@@ -55,7 +55,7 @@ func noteUntil(t *testing.T, name string, disk *faultfs.FS, draft Draft) (failed
 			done++
 		case err == nil:
 			if fmt.Sprint(kept) != fmt.Sprint(first) {
-				t.Fatalf("%s: again gave %+v, before %+v", name, kept, first)
+				t.Fatalf("%s: a repetition gave %+v, before %+v", name, kept, first)
 			}
 			done++
 		case !errors.Is(err, firn.ErrNotSaved) || try > 5:
@@ -82,7 +82,7 @@ func noteUntil(t *testing.T, name string, disk *faultfs.FS, draft Draft) (failed
 	}
 	gone := state(t, on(disk))
 	if kept, err := on(disk).Remember(t.Context(), draft); err != nil || kept.Change != first.Change || state(t, on(disk)) != gone {
-		t.Fatalf("%s: after it was forgotten it gave %+v, %v", name, kept, err)
+		t.Fatalf("%s: after the note was forgotten the request gave %+v, %v", name, kept, err)
 	}
 	return failed, unknown
 }

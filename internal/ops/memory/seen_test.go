@@ -52,8 +52,8 @@ func (l *library) dream(t *testing.T, d *Dir, c *clock) (Dream, []firn.ID) {
 	return dream, l.read
 }
 
-// TestDreamsSeeAll has more conversations than one dream looks through: the next
-// ones get to see the rest, each once.
+// TestDreamsSeeAll has more conversations than one consolidation reads: the next ones read the
+// rest, each once.
 func TestDreamsSeeAll(t *testing.T) {
 	d, c := folderOf(t, nil)
 	var l library
@@ -78,8 +78,8 @@ func TestDreamsSeeAll(t *testing.T) {
 	}
 }
 
-// TestPassedOver looks again at what could not be read or was not done, though
-// it did not change; that alone is no reason to dream.
+// TestPassedOver checks that conversations that were unreadable or unfinished are read again
+// although they did not change, but that they alone do not trigger a consolidation.
 func TestPassedOver(t *testing.T) {
 	d, c := folderOf(t, nil)
 	var l library
@@ -94,7 +94,7 @@ func TestPassedOver(t *testing.T) {
 		t.Fatalf("%v were read, %+v", read, dream)
 	}
 	if dream, _ := l.dream(t, d, c); dream.Shut != GateSessions || !strings.HasPrefix(dream.Why, "0 of") {
-		t.Errorf("what was passed over makes it dream: %+v", dream)
+		t.Errorf("skipped conversations trigger a consolidation: %+v", dream)
 	}
 	for i := range 5 {
 		l.add(firn.ID(fmt.Sprintf("t%d", i)), "1", talk(someDay, "Bye for now, thanks.", "Bye."))
@@ -102,7 +102,7 @@ func TestPassedOver(t *testing.T) {
 	l.sessions[len(l.sessions)-1].Mark = "2" // s0 went on
 	path := talk(someDay, "The office must be in Oslo.", "Fine.")
 	for i := range l.sessions {
-		if l.sessions[i].ID == "broken" { // it can be read now, and looks the same
+		if l.sessions[i].ID == "broken" { // it is readable now, with the same status
 			l.sessions[i].Path = func(context.Context) ([]firn.Entry, bool, error) { return path, false, nil }
 		}
 	}

@@ -70,7 +70,7 @@ func (d *workspace) resolveDates() {
 		before := it.Fact
 		it.Text, it.changed = text, true
 		if !it.fresh {
-			d.recordEdit("date", it.Fact, []string{before.String()}, []string{it.String()}, "it was said on "+at.Format(dayFormat))
+			d.recordEdit("date", it.Fact, []string{before.String()}, []string{it.String()}, "stated on "+at.Format(dayFormat))
 		}
 	}
 }
@@ -146,7 +146,7 @@ func (d *workspace) unite(it *item, f Fact) {
 	old := it.String()
 	it.Fact, it.changed = to, true
 	if !it.fresh {
-		d.recordEdit("merge", it.Fact, []string{old}, []string{to.String()}, "it was said again")
+		d.recordEdit("merge", it.Fact, []string{old}, []string{to.String()}, "stated again")
 	}
 }
 
@@ -215,7 +215,7 @@ func (d *workspace) mergeInto(stays, goes *item) {
 	if to.String() != old {
 		stays.Fact, stays.changed = to, true
 		if !stays.fresh {
-			d.recordEdit("merge", stays.Fact, []string{old}, []string{to.String()}, "it carries the evidence of both")
+			d.recordEdit("merge", stays.Fact, []string{old}, []string{to.String()}, "has the evidence of both")
 		}
 	}
 }
@@ -243,7 +243,7 @@ func (d *workspace) bodies() []Note {
 		}
 	}
 	for _, f := range fresh {
-		d.recordEdit("add", f, nil, []string{f.String()}, "it was said")
+		d.recordEdit("add", f, nil, []string{f.String()}, "stated in a conversation")
 	}
 	var notes []Note
 	for name, n := range d.notes {
@@ -254,7 +254,7 @@ func (d *workspace) bodies() []Note {
 			body = withFacts(body, d.day, fresh)
 			for _, line := range left {
 				f, _ := parseFact(line)
-				d.recordEdit("prune", f, []string{line}, nil, "it was superseded long ago")
+				d.recordEdit("prune", f, []string{line}, nil, "superseded long ago")
 			}
 		}
 		if body != n.Body {

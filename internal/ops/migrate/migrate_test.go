@@ -168,10 +168,10 @@ func TestThereAndBack(t *testing.T) {
 	appendEntries(t, cluster, "long", firn.UserText("goes on"))
 	appendEntries(t, cluster, "damaged", firn.UserText("behind damage"))
 	if r := run(t, cluster, to, migrate.Options{}); r.Longer != 2 || r.Same != 6 || r.Added != 2 {
-		t.Errorf("what went on was carried as %+v", r)
+		t.Errorf("the session that grew was migrated as %+v", r)
 	}
 	if !strings.HasSuffix(text(t, back, "main", "long"), "}\n") || !strings.Contains(text(t, back, "main", "damaged"), "behind damage") {
-		t.Error("what went on is not there")
+		t.Error("the added entries are missing")
 	}
 }
 
@@ -325,10 +325,10 @@ func TestCopy(t *testing.T) {
 		t.Errorf("the copy followed with %+v", r)
 	}
 	if said := text(t, copied, "main", "plain"); strings.Contains(said, "a new secret") || !strings.Contains(said, "more") {
-		t.Errorf("the copy says %s", said)
+		t.Errorf("the copy contains %s", said)
 	}
 	if _, err := os.Stat(path(copied, "main", "long")); !errors.Is(err, os.ErrNotExist) {
-		t.Errorf("what was purged is in the copy: %v", err)
+		t.Errorf("purged text is in the copy: %v", err)
 	}
 	if id, err := to.Lookup(ctx, "agent:ops:main"); err != nil || id != "plain" {
 		t.Errorf("the key of the copy points at %q, %v", id, err)

@@ -87,7 +87,7 @@ func TestCopyOfALineOverTheLimit(t *testing.T) {
 		t.Errorf("after the purge: %+v, %v", r, err)
 	}
 	if data, err := os.ReadFile(transcriptOf(t, there, "a")); err != nil || strings.Contains(string(data), "long long") {
-		t.Errorf("the copy still has what was purged (%v)", err)
+		t.Errorf("the copy still has purged text (%v)", err)
 	}
 }
 

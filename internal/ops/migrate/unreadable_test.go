@@ -12,7 +12,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// denyFS refuses to open one file.
+// denyFS fails to open one file.
 type denyFS struct {
 	vfs.FS
 	name string

@@ -1,7 +1,7 @@
 // Package modelchoice finds the models a user can choose from, and the one that is used if
 // nothing is configured.
 //
-// A [Table] lists the models of the catalogue and the local servers that may have more. It is
+// A [Table] lists the models of the catalog and the local servers that may have more. It is
 // made without I/O. [Table.Local] asks the servers, and only those on this machine;
 // [Table.Detect] picks a model from the API keys in the environment and the local servers;
 // [Resolve] turns a bare name such as "sonnet" into PROVIDER/MODEL.

@@ -16,8 +16,8 @@ var starts = map[string]string{
 	"vllm":     "to start vLLM: vllm serve MODEL",
 }
 
-// advise adds to a provider's error what the user can do: the variable of the key, a model
-// with a similar name, or how to start the server.
+// advise adds a hint to a provider's error: the variable of the API key, a model with a
+// similar name, or the command that starts the server.
 func (m *Models) advise(err error, providerName, model, profile string) error {
 	var failure *provider.Error
 	if !errors.As(err, &failure) || failure.Advice != "" {
@@ -60,7 +60,7 @@ func (m *Models) adviceFor(failure *provider.Error, providerName, model, profile
 
 // KeyHint returns where to put an API key.
 func KeyHint(variable string) string {
-	return "put a valid API key into " + variable + ", or choose another model with -m or /model; " + OfflineModel + " needs no key"
+	return "set " + variable + " to a valid API key, or choose another model with -m or /model; " + OfflineModel + " needs no key"
 }
 
 // nearestModel returns the known model of a provider whose name is most similar.
@@ -69,9 +69,9 @@ func (m *Models) nearestModel(providerName, model string) string {
 	if err != nil {
 		return ""
 	}
-	names := m.catalogue.Names(providerName)
+	names := m.catalog().Names(providerName)
 	if v.marked != "" {
-		names = append(names, m.catalogue.Names(v.marked)...)
+		names = append(names, m.catalog().Names(v.marked)...)
 	}
 	if near := typo.Nearest(model, names, max(2, len(model)/4)); near != "" {
 		return providerName + "/" + near

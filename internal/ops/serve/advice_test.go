@@ -20,7 +20,7 @@ type failing struct {
 	status      int
 	header      map[string]string
 	body        string
-	// says are parts of the error's text, hint of its hint.
+	// says lists parts of the error's text; hint is part of its hint.
 	says []string
 	hint string
 }

@@ -208,9 +208,16 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 		return nil
 	}
 	tools := []tool.Tool{tool.Now(s.clock), tool.Calc()}
-	there, err := s.workspaceTools(local, c)
+	there, compare, err := s.workspaceTools(local, c)
 	if err != nil {
 		return err
+	}
+	inject := a.Hooks.BeforeRun
+	a.Hooks.BeforeRun = func(ctx context.Context, run agent.Run) ([]window.Injection, error) {
+		if run.Workplace == nil && !run.Preview {
+			compare()
+		}
+		return inject(ctx, run)
 	}
 	for _, x := range there {
 		a.WorkspaceTools = append(a.WorkspaceTools, x.Spec().Name)
@@ -231,24 +238,29 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 }
 
 // workspaceTools returns the tools that act in a workspace: those that read and write files,
-// and those that run commands.
-func (s *agentBuilder) workspaceTools(local Local, c config.Agent) ([]tool.Tool, error) {
-	var tools []tool.Tool
-	if local.Workspace != "" {
-		files, err := s.workspace(local.Workspace, tool.WorkspaceOptions{ReadOnly: !local.Write})
-		if err != nil {
-			return nil, err
-		}
-		tools = append(tools, files.Tools()...)
-	}
+// and those that run commands. compare is to be called at the start of a turn; it records the
+// files that commands in the background changed.
+func (s *agentBuilder) workspaceTools(local Local, c config.Agent) (tools []tool.Tool, compare func(), err error) {
+	var shells *tool.Shells
+	options, compare := tool.WorkspaceOptions{ReadOnly: !local.Write}, func() {}
 	if local.Shell {
-		shells := tool.NewShells(tool.ShellOptions{
+		shells = tool.NewShells(tool.ShellOptions{
 			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout, MaxBackground: c.Shell.Background, WatchFiles: c.Shell.WatchFiles,
 		})
 		s.closeLater(shells)
+		options.Changed, compare = shells.Accept, shells.Compare
+	}
+	if local.Workspace != "" {
+		files, err := s.workspace(local.Workspace, options)
+		if err != nil {
+			return nil, nil, err
+		}
+		tools = append(tools, files.Tools()...)
+	}
+	if shells != nil {
 		tools = append(tools, shells.Tools()...)
 	}
-	return tools, nil
+	return tools, compare, nil
 }
 
 // peersOf returns the other agents that an agent can delegate tasks to, sorted by name.

@@ -65,13 +65,13 @@ func TestWhoMayCommand(t *testing.T) {
 		}
 	}
 	if n := c.model.count(); n != asked {
-		t.Errorf("the model was asked %d times", n-asked)
+		t.Errorf("the model was called %d times", n-asked)
 	}
 	if st := c.state(first.Session); st.Model != "talker" || st.Send != "" || st.Verbose != "" {
 		t.Errorf("the session is %+v", st)
 	}
 	if r := c.send("discord", "group", "g", "Eve", "/status"); !strings.Contains(r.Reply, "Model: talk/talker") {
-		t.Errorf("/status says %q", r.Reply)
+		t.Errorf("/status returned %q", r.Reply)
 	}
 	if r := c.send("telegram", "group", "g", "Boss", "/model talk/other"); !strings.HasPrefix(r.Reply, "You are not allowed") {
 		t.Errorf("the rule of another channel counts: %q", r.Reply)
@@ -136,7 +136,7 @@ func TestOverridesAreTakenBack(t *testing.T) {
 	c.send("telegram", "direct", "ann", "Ann", "/model talk/other")
 	is("chosen by a command", "other", "low", "")
 	if r := c.send("telegram", "direct", "ann", "Ann", "/model default"); r.Reply != "Set to default." {
-		t.Errorf("it says %q", r.Reply)
+		t.Errorf("got %q", r.Reply)
 	}
 	is("taken back by a command", "talker", "low", "")
 	w := withheld{t: t, listening: c.listening}
@@ -183,14 +183,14 @@ func TestResetsCarryTheSame(t *testing.T) {
 func TestVerboseReplies(t *testing.T) {
 	c := chatting(t, "", nil)
 	if r := c.send("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "I see" {
-		t.Errorf("it says %q", r.Reply)
+		t.Errorf("got %q", r.Reply)
 	}
 	c.send("telegram", "direct", "ann", "Ann", "/verbose on")
 	if r := c.send("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "[calc {\"expression\":\"6*7\"}]\n\nI see" {
-		t.Errorf("it says %q", r.Reply)
+		t.Errorf("got %q", r.Reply)
 	}
 	c.send("telegram", "direct", "ann", "Ann", "/verbose default")
 	if r := c.send("telegram", "direct", "ann", "Ann", "use a tool"); r.Reply != "I see" {
-		t.Errorf("it says %q", r.Reply)
+		t.Errorf("got %q", r.Reply)
 	}
 }

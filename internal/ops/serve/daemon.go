@@ -111,6 +111,9 @@ func (h *Instance) reload(read func() (*config.Settings, error)) {
 	if err == nil {
 		err = h.Change(s.Config)
 	}
+	if err == nil {
+		h.shown.Store(s)
+	}
 	if err != nil {
 		h.o.Log.Error("reloading settings failed", "error", err.Error())
 	}

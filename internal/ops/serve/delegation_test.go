@@ -157,13 +157,13 @@ func TestSubAgent(t *testing.T) {
 		t.Errorf("the key is %s, want %s", kids[0].Key, want)
 	}
 	if log := transcript(t, d.own, wire.Session{ID: child}); !strings.Contains(log, `"by":"agent:main"`) || !strings.Contains(log, `"owner":true`) {
-		t.Errorf("the log does not say who asked: %s", log)
+		t.Errorf("the log does not name the caller: %s", log)
 	}
 	if got := d.turn(id, `call sessions_history {"session":"`+string(child)+`"}`); !strings.Contains(got, "re: count to three") {
 		t.Errorf("the history of the child is %q", got)
 	}
 	if got := d.turn(id, `call sessions_send {"session":"`+string(child)+`","message":"and to four"}`); !strings.Contains(got, "re: and to four") {
-		t.Errorf("the child says %q", got)
+		t.Errorf("the child's answer is %q", got)
 	}
 	if got := d.turn(id, `call sessions_list {}`); !strings.Contains(got, string(child)) {
 		t.Errorf("the list is %q", got)
@@ -176,7 +176,7 @@ func TestSubAgent(t *testing.T) {
 		t.Fatal(err)
 	}
 	if i := slices.IndexFunc(page.Items, func(s wire.Session) bool { return s.ID == child }); i < 0 || page.Items[i].Parent != string(id) {
-		t.Errorf("lists do not tell the parent: %+v", page.Items)
+		t.Errorf("lists do not contain the parent: %+v", page.Items)
 	}
 }
 
@@ -213,7 +213,7 @@ func TestLateAnswer(t *testing.T) {
 	id := d.newSession(wire.NewSession{Key: "agent:main:main"})
 	got := d.turn(id, `call sessions_spawn {"task":"count slowly","agent":"coder","timeout_seconds":0}`)
 	if !strings.Contains(got, "accepted: ") || !strings.Contains(got, "will arrive here as a message") {
-		t.Fatalf("it says %q", got)
+		t.Fatalf("got %q", got)
 	}
 	<-d.began
 	child := d.children(id)[0].ID
@@ -225,7 +225,7 @@ func TestLateAnswer(t *testing.T) {
 		}
 	}
 	if n := strings.Count(log, `"type":"firn.machine"`) + strings.Count(log, `"customType":"firn.machine"`); n != 1 {
-		t.Errorf("it came %d times: %s", n, log)
+		t.Errorf("it was received %d times: %s", n, log)
 	}
 }
 
@@ -255,7 +255,7 @@ func TestSubAgentAfterACrash(t *testing.T) {
 	close(d.gate)
 	log := next.eventually(id, "re: session ")
 	if !strings.Contains(log, "re: count slowly") || strings.Count(log, " answered:") != 2 { // the message and the answer that repeats it
-		t.Errorf("the log says %s", log)
+		t.Errorf("the log is %s", log)
 	}
 }
 
@@ -279,7 +279,7 @@ func TestSessionsWaitForEachOther(t *testing.T) {
 	}
 	got := d.turn(a, ask(b, ask(a, "still there?")))
 	if !strings.Contains(got, "is waiting for this one") {
-		t.Errorf("it says %q", got)
+		t.Errorf("got %q", got)
 	}
 }
 

@@ -40,7 +40,7 @@ func TestEditorsDirectory(t *testing.T) {
 	_, err := conn.Initialize(ctx, sdk.InitializeRequest{ProtocolVersion: sdk.ProtocolVersionNumber})
 	must(err)
 	if _, err := conn.NewSession(ctx, sdk.NewSessionRequest{Cwd: "somewhere", McpServers: []sdk.McpServer{}}); err == nil {
-		t.Error("a relative directory is taken")
+		t.Error("a relative directory is accepted")
 	}
 	first, second := t.TempDir(), t.TempDir()
 	made, err := conn.NewSession(ctx, sdk.NewSessionRequest{Cwd: first, McpServers: []sdk.McpServer{}})
@@ -60,6 +60,6 @@ func TestEditorsDirectory(t *testing.T) {
 	must(err)
 	prompt(second)
 	if _, err := conn.LoadSession(ctx, sdk.LoadSessionRequest{SessionId: made.SessionId, Cwd: "somewhere", McpServers: []sdk.McpServer{}}); err == nil {
-		t.Error("a relative directory is taken")
+		t.Error("a relative directory is accepted")
 	}
 }

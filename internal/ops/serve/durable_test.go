@@ -36,7 +36,7 @@ func TestAcknowledgedIsDurable(t *testing.T) {
 			there = there || rec.Glance.Kind == firn.KindMessage
 		}
 		if there != durable {
-			t.Errorf("with %q, after a power cut it is there: %t", text, there)
+			t.Errorf("with %q, it exists after a power failure: %t", text, there)
 		}
 		if err := errors.Join(st.Close(), after.Close()); err != nil {
 			t.Error(err)

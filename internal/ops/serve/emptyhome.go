@@ -73,7 +73,7 @@ func (e *emptyHome) clean() {
 	}
 }
 
-// unused reports whether the home has only what opening it creates: locks, and a catalogue
+// unused reports whether the home has only what opening it creates: locks, and a catalog
 // without sessions.
 func (e *emptyHome) unused() bool {
 	names, err := namesIn(e.fs, e.home)

@@ -33,7 +33,7 @@ func TestWhoSpeaksInAGroup(t *testing.T) {
 		}
 	}
 	if strings.Count(got, "\n[from Ann]") != 0 {
-		t.Errorf("somebody speaks as Ann: %q", got)
+		t.Errorf("a message is attributed to Ann: %q", got)
 	}
 	if log := transcript(t, l.own, wire.Session{ID: r.Session}); strings.Contains(log, "[from Ann]\\nI like") || !strings.Contains(log, `"sender":"Ann"`) {
 		t.Errorf("the log is %s", log)

@@ -76,10 +76,10 @@ func TestRecallIsInjected(t *testing.T) {
 	n := notesOf(h, "main")
 	got := injections(n, s.ID, "What is my cat called?")
 	if !strings.Contains(got["recall"], "[1] note agent/20") || !strings.Contains(got["recall"], "Tom") || !strings.Contains(got["memory"], "memory/house-rules.md") {
-		t.Errorf("it is told %v", got)
+		t.Errorf("it receives %v", got)
 	}
 	if got = injections(n, s.ID, "Write a poem about the sea"); got["recall"] != "" {
-		t.Errorf("though nothing fits it is told %v", got)
+		t.Errorf("without a match it receives %v", got)
 	}
 	answer, err := c.Turn(ctx, s.ID, wire.Turn{Text: "What is my cat called?"})
 	if err != nil || !strings.Contains(answer.Text, "Tom") {
@@ -92,7 +92,7 @@ func TestRecallIsInjected(t *testing.T) {
 	}
 	n.settings.Index, n.settings.Recall.Count = false, 0
 	if got = injections(n, s.ID, "What is my cat called?"); len(got) != 0 {
-		t.Errorf("though it is switched off it is told %v", got)
+		t.Errorf("although disabled, it receives %v", got)
 	}
 }
 
@@ -132,14 +132,14 @@ func TestExtractionAfterTurns(t *testing.T) {
 		}
 	}
 	if !spent {
-		t.Error("what it cost is not in the log")
+		t.Error("the cost is not in the log")
 	}
 	if err := n.learn(t.Context(), agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
 	h.notes.work.Wait()
 	if got := len(model.Requests()); got != 1 {
-		t.Errorf("the model was asked %d times", got)
+		t.Errorf("the model was called %d times", got)
 	}
 	n.settings.Extract = false
 	short := begun(t, h, "", "", said...)
@@ -148,7 +148,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 	}
 	h.notes.work.Wait()
 	if got := len(model.Requests()); got != 1 {
-		t.Error("it looks though it is switched off")
+		t.Error("it runs although it is disabled")
 	}
 }
 
@@ -168,15 +168,15 @@ func TestPeopleAreKeptApart(t *testing.T) {
 	}
 	for key, want := range map[string]string{"": "green", "agent:main:main": "green", ann: "black", ann + ":thread:7": "black", bob: "red", "agent:main:telegram:direct:eve": ""} {
 		got := with(key)
-		for _, colour := range []string{"green", "black", "red"} {
-			if strings.Contains(got, colour) != (colour == want) {
-				t.Errorf("%q is told %q, want %q", key, got, want)
+		for _, color := range []string{"green", "black", "red"} {
+			if strings.Contains(got, color) != (color == want) {
+				t.Errorf("%q receives %q, want %q", key, got, want)
 			}
 		}
 	}
 	n.settings.Shared = true
 	if got := with(ann); !strings.Contains(got, "green") || !strings.Contains(got, "black") || strings.Contains(got, "red") {
-		t.Errorf("where it is shared Ann is told %q", got)
+		t.Errorf("with shared memory Ann receives %q", got)
 	}
 	notes, err := c.Memory.Notes(ctx, wire.MemoryPlace{Key: ann, Scope: wire.MemoryOfUser})
 	if err != nil || len(notes) != 1 || notes[0].Scope != "user" {
@@ -193,13 +193,13 @@ func TestNight(t *testing.T) {
 	n := &dreamScheduler{h: h, last: time.Now()}
 	n.dream(t.Context())
 	if changes, err := c.Memory.Changes(t.Context(), wire.MemoryPlace{}); err != nil || len(changes) != 0 {
-		t.Fatalf("though somebody just talked: %+v, %v", changes, err)
+		t.Fatalf("right after a message: %+v, %v", changes, err)
 	}
 	n.last = time.Now().Add(-time.Hour)
 	ctx, awake := n.dreamContext(t.Context(), h.o.Settings.Memory)
 	n.noteActivity()
 	if ctx.Err() == nil {
-		t.Error("who talks does not end a dream")
+		t.Error("a message does not end a consolidation")
 	}
 	awake()
 	n.last = time.Now().Add(-time.Hour)
@@ -214,7 +214,7 @@ func TestNight(t *testing.T) {
 	}
 	n.dream(t.Context())
 	if changes, err = c.Memory.Changes(t.Context(), wire.MemoryPlace{}); err != nil || len(changes) != 1 {
-		t.Errorf("it dreams again at once: %+v, %v", changes, err)
+		t.Errorf("it consolidates again immediately: %+v, %v", changes, err)
 	}
 }
 
@@ -300,10 +300,10 @@ func TestRecallWithoutThePast(t *testing.T) {
 		t.Errorf("got %+v, %v", hits, err)
 	}
 	if !strings.Contains(logged.String(), "the index is broken") {
-		t.Errorf("the log says %q", logged.String())
+		t.Errorf("the log is %q", logged.String())
 	}
 	if _, err := m.Recall(ctx, wire.MemoryPlace{Agent: "main"}, "submarine", 5); err == nil {
-		t.Error("nothing was found, and nothing is said of the index")
+		t.Error("nothing was found, and the index is not mentioned")
 	}
 }
 
@@ -363,7 +363,7 @@ func TestFaultsAreListed(t *testing.T) {
 		}
 	}
 	if _, err := c.Memory.Note(t.Context(), wire.MemoryPlace{}, "out"); wire.KindOf(err) != wire.Unsupported {
-		t.Errorf("asked for, it is %v", err)
+		t.Errorf("on request it is %v", err)
 	}
 }
 
@@ -373,7 +373,7 @@ func TestSecretsAreNotNoted(t *testing.T) {
 	n, ctx := notesOf(h, "main"), agent.WithBounds(t.Context(), route.Everything())
 	said, err := n.remember(ctx, tool.Memo{Text: "The cat is called Tom.\nThe password is hunter2."})
 	if err != nil || !strings.Contains(said, "1 fact") || !strings.Contains(said, "left out") {
-		t.Errorf("remember said %q, %v", said, err)
+		t.Errorf("remember returned %q, %v", said, err)
 	}
 	if said, err := n.remember(ctx, tool.Memo{Text: "The API key is sk-ant-api03-abcdefghij"}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("a key was noted: %q, %v", said, err)

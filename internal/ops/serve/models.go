@@ -8,6 +8,7 @@ import (
 	"iter"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"firn.dev"
@@ -21,10 +22,11 @@ import (
 
 // Models finds models by name, using the settings and the environment.
 type Models struct {
-	settings  config.Config
-	env       func(name string) string
-	catalogue provider.Catalogue
-	delay     time.Duration
+	settings config.Config
+	env      func(name string) string
+	// catalog is read when it is first needed.
+	catalog func() provider.Catalogue
+	delay   time.Duration
 	// wrap wraps every model that is found, if it is not nil.
 	wrap func(provider.Model) provider.Model
 }
@@ -32,7 +34,7 @@ type Models struct {
 // NewModels creates the table of models. delay is the time the offline model takes per
 // word.
 func NewModels(c config.Config, env func(name string) string, delay time.Duration) *Models {
-	return &Models{settings: c, env: env, catalogue: provider.Known().With(overrides(c)), delay: delay}
+	return &Models{settings: c, env: env, catalog: sync.OnceValue(func() provider.Catalogue { return provider.Known().With(overrides(c)) }), delay: delay}
 }
 
 // overrides returns the model properties set in the settings.
@@ -125,7 +127,7 @@ func (m *Models) endpoint(providerName, model, profile string) (kind string, d e
 	}
 	d = endpoint{
 		name: cmp.Or(v.marked, providerName), model: model, url: url, key: c.key, stall: s.Stall, delay: m.delay,
-		header: c.header, quirks: quirksOf(s.Quirks), spec: m.catalogue.Find(cmp.Or(v.marked, providerName), model),
+		header: c.header, quirks: quirksOf(s.Quirks), spec: m.catalog().Find(cmp.Or(v.marked, providerName), model),
 	}
 	if v.profile != nil {
 		d.profile = v.profile()
@@ -211,7 +213,7 @@ func (m *Models) Providers() []string {
 func (m *Models) Known() []wire.Model {
 	known := []wire.Model{}
 	for _, providerName := range m.Providers() {
-		names := m.catalogue.Names(providerName)
+		names := m.catalog().Names(providerName)
 		if providerName == "firn" {
 			names = []string{"offline"}
 		}

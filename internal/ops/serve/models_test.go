@@ -173,7 +173,7 @@ func TestEncode(t *testing.T) {
 	}
 }
 
-// TestDefaultModelsExist checks that the models that keys select are in the catalogue, with a
+// TestDefaultModelsExist checks that the models that keys select are in the catalog, with a
 // window and a price.
 func TestDefaultModelsExist(t *testing.T) {
 	key := func(name string) string {
@@ -189,7 +189,7 @@ func TestDefaultModelsExist(t *testing.T) {
 	for _, id := range defaultModels {
 		i := slices.IndexFunc(table.Offers, func(o modelchoice.Offer) bool { return o.ID == id })
 		if i < 0 {
-			t.Errorf("%s is not in the catalogue", id)
+			t.Errorf("%s is not in the catalog", id)
 			continue
 		}
 		if o := table.Offers[i]; o.Window == 0 || !o.Priced || !o.Ready || o.Variable == "" {

@@ -63,7 +63,7 @@ func (m *Models) keyOf(providerName string) (variable string, ready bool) {
 	return c.variable, c.key != "" || len(c.header) > 0 || c.variable == "" || own
 }
 
-// offersOf returns the models of a provider that the catalogue knows.
+// offersOf returns the models of a provider that the catalog knows.
 func (m *Models) offersOf(providerName string) []modelchoice.Offer {
 	v, _, err := m.vendor(providerName)
 	if err != nil {
@@ -76,14 +76,14 @@ func (m *Models) offersOf(providerName string) []modelchoice.Offer {
 		}
 		return []modelchoice.Offer{{ID: OfflineModel, Window: built.Info().Window, Priced: true, Ready: true}}
 	}
-	names, listed := m.catalogue.Names(providerName), providerName
+	names, listed := m.catalog().Names(providerName), providerName
 	if providerName == "gemini" {
-		names, listed = m.catalogue.Names("google"), "google"
+		names, listed = m.catalog().Names("google"), "google"
 	}
 	variable, ready := m.keyOf(providerName)
 	offers := make([]modelchoice.Offer, 0, len(names))
 	for _, name := range names {
-		spec := m.catalogue.Find(listed, name)
+		spec := m.catalog().Find(listed, name)
 		o := modelchoice.Offer{
 			ID: providerName + "/" + name, Window: spec.Window, Input: spec.Price.Input, Output: spec.Price.Output,
 			Priced: spec.Price.Input > 0 || spec.Price.Output > 0, Variable: variable, Ready: ready,
@@ -96,7 +96,7 @@ func (m *Models) offersOf(providerName string) []modelchoice.Offer {
 	return offers
 }
 
-// serverOf returns the server of a provider that may list more models than the catalogue has.
+// serverOf returns the server of a provider that may list more models than the catalog has.
 // Servers with common ports are listed only if the settings name them.
 func (m *Models) serverOf(providerName string) (modelchoice.Server, bool) {
 	v, s, err := m.vendor(providerName)

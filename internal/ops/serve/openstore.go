@@ -58,11 +58,11 @@ func (h *Instance) openStore() error {
 	if err != nil {
 		return errors.Join(err, own.Close())
 	}
-	catalogue, err := index.Open(h.fs, filepath.Join(dir, "index"), all, index.Options{Report: h.o.Report})
+	catalog, err := index.Open(h.fs, filepath.Join(dir, "index"), all, index.Options{Report: h.o.Report})
 	if err != nil {
 		return errors.Join(err, all.Close())
 	}
-	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalogue), all, filepath.Join(dir, "index"), catalogue))
+	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalog), all, filepath.Join(dir, "index"), catalog))
 	h.recordStore()
 	return nil
 }

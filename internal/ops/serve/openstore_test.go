@@ -77,7 +77,7 @@ func TestTwoGateways(t *testing.T) {
 		t.Fatal(err)
 	}
 	if hits(t, a, "narwhal") == 0 {
-		t.Error("the first does not find what the other was told")
+		t.Error("the first does not find the message of the other")
 	}
 	titles(t, b) // records the changes
 	report, err := b.Index.Check(t.Context())
@@ -87,13 +87,13 @@ func TestTwoGateways(t *testing.T) {
 	var faults []wire.VerifyFault
 	checked := 0
 	if err := h.verify(t.Context(), func(step gateway.VerifyStep) { checked, faults = step.Done, append(faults, step.Faults...) }); err != nil || checked != 1 || len(faults) > 0 {
-		t.Errorf("the check looked at %d sessions and found %+v, %v", checked, faults, err)
+		t.Errorf("the check examined %d sessions and found %+v, %v", checked, faults, err)
 	}
 	if _, err := a.Purge(t.Context(), s.ID, wire.Erase{Reason: "a test", Sure: s.ID}); err != nil {
 		t.Fatal(err)
 	}
 	if got, n := titles(t, b), hits(t, b, "walrus"); got != "" || n != 0 {
-		t.Errorf("the other lists %q and finds %d of what was purged", got, n)
+		t.Errorf("the other lists %q and finds %d purged entries", got, n)
 	}
 }
 
@@ -143,11 +143,11 @@ func TestNoCluster(t *testing.T) {
 	_, err := Open(Options{Settings: load(t, fmt.Sprintf("[store]\nurl = \"nats://127.0.0.1:%d\"\nallow_unsafe = true", port)), Env: env()})
 	var p *wire.Problem
 	if !errors.As(err, &p) || p.Kind != wire.Unavailable || !strings.Contains(p.Hint, "store.url") {
-		t.Errorf("servers that are not there give %v", err)
+		t.Errorf("missing servers give %v", err)
 	}
 	unsafe := strings.Split(alone(t), "replicas")[0]
 	if _, err := Open(Options{Settings: load(t, unsafe), Env: env()}); !errors.Is(err, firn.ErrUnsupported) {
-		t.Errorf("a server of which nobody tells whether it syncs gives %v", err)
+		t.Errorf("a server whose sync setting is unknown gives %v", err)
 	}
 }
 
@@ -192,7 +192,7 @@ func TestMirrorOfGateway(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := m.run(t.Context(), from); !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("a directory that is no copy is taken: %v", err)
+		t.Errorf("a directory that is not a backup is accepted: %v", err)
 	}
 }
 

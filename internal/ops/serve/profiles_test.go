@@ -61,7 +61,7 @@ titles = false
 fallbacks = ["other/talker"]
 `
 
-// profileHouse opens a gateway whose providers are all one server.
+// profileHouse opens a gateway whose providers are all the same server.
 func profileHouse(t *testing.T, change func(string) string) (*keyed, *client.Client) {
 	k := newKeyed(t)
 	text := strings.ReplaceAll(profileSettings, "kind = \"openai-chat\"\n", "kind = \"openai-chat\"\nurl = "+quoted(k.URL)+"\n")
@@ -110,7 +110,7 @@ func TestAuthProfile(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := k.taken(); got != "work" {
-		t.Errorf("a compaction asked with %q", got)
+		t.Errorf("a compaction used the key %q", got)
 	}
 	turn(s.ID, "work") // also after the compaction
 	next, err := c.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main", Fresh: true})
@@ -126,7 +126,7 @@ func TestAuthProfile(t *testing.T) {
 	}
 	turn(next.ID, "other")
 	if got := chooseAuth(t, c, next.ID, wire.Default); got.State.Auth != "" {
-		t.Errorf("taken back, the session has the profile %q", got.State.Auth)
+		t.Errorf("after undoing it the session has the profile %q", got.State.Auth)
 	}
 	back := wire.Default
 	if _, err := c.Patch(t.Context(), next.ID, wire.Patch{Model: &back}); err != nil {
@@ -157,7 +157,7 @@ func TestAuthProfileIsNotReplaced(t *testing.T) {
 		t.Errorf("a profile without a key gives %v", err)
 	}
 	if got := k.taken(); got != "" {
-		t.Errorf("the provider was asked with %q", got)
+		t.Errorf("the provider received the keys %q", got)
 	}
 }
 
@@ -174,6 +174,6 @@ func TestAuthProfileFallsBack(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := k.taken(); got != "other" {
-		t.Errorf("the providers were asked with %q", got)
+		t.Errorf("the providers received the keys %q", got)
 	}
 }

@@ -43,9 +43,9 @@ func found(t *testing.T, home string, words ...string) map[string]string {
 	return at
 }
 
-// TestPurgeErasesWhatWasLearnt purges a session with extracted facts and notes in all
+// TestPurgeErasesWhatWasLearned purges a session with extracted facts and notes in all
 // scopes. No trace of it may remain in the home, and facts that others stated too are kept.
-func TestPurgeErasesWhatWasLearnt(t *testing.T) {
+func TestPurgeErasesWhatWasLearned(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
 	project := t.TempDir()
@@ -81,7 +81,7 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 		t.Fatal(err)
 	}
 	if at := found(t, h.home(), secret...); len(at) != len(secret) {
-		t.Fatalf("only these were learnt: %v", at)
+		t.Fatalf("only these were learned: %v", at)
 	}
 	receipt, err := c.Purge(ctx, id, wire.Erase{Sure: id})
 	if err != nil || receipt.Notes < 3 {
@@ -92,7 +92,7 @@ func TestPurgeErasesWhatWasLearnt(t *testing.T) {
 	}
 	hits, err := c.Memory.Recall(ctx, wire.MemoryPlace{Scope: wire.MemoryOfAgent}, "tabs or spaces", 5)
 	if err != nil || len(hits) != 1 || len(hits[0].Sources) == 0 || !strings.HasPrefix(hits[0].Sources[0], string(other)) {
-		t.Errorf("what somebody else said too is %+v, %v", hits, err)
+		t.Errorf("a fact that another person also stated is %+v, %v", hits, err)
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"testing"
 )
 
-// TestRecallAfterNew checks that a turn after /new recalls what was said in the session
-// before, and nothing if the question is about something else.
+// TestRecallAfterNew checks that a turn after /new recalls the previous session, and nothing
+// if the question is about something else.
 func TestRecallAfterNew(t *testing.T) {
 	c := chatting(t, "", nil)
 	ann := func(text string) { c.send("telegram", "direct", "ann", "Ann", text) }

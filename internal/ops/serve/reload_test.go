@@ -102,15 +102,15 @@ subagent_idle = "1h"
 	}
 	run, err := d.RunJob(t.Context(), "report")
 	if err != nil || run.Key != "agent:main:cron:report" {
-		t.Errorf("the job came to %+v, %v", run, err)
+		t.Errorf("the job gave %+v, %v", run, err)
 	}
 	if call, err := d.CallHook(t.Context(), "push", map[string]string{"ref": "main"}); err != nil || !strings.HasPrefix(call.Key, "agent:main:hook:") {
-		t.Errorf("the hook came to %+v, %v", call, err)
+		t.Errorf("the hook gave %+v, %v", call, err)
 	}
 	now.advance(time.Hour)
 	again := write(t, d.Client, "mail", "direct", "ada", "Hello again.")
 	if again.Reset != "idle" || again.Session == mail.Session {
-		t.Errorf("after an hour it came to %+v", again)
+		t.Errorf("after an hour the result is %+v", again)
 	}
 	report, err := d.Maintain(t.Context(), wire.Maintain{})
 	if err != nil || len(report.Actions) == 0 {
@@ -231,15 +231,15 @@ func TestLogLevel(t *testing.T) {
 	}
 	log.Debug("second")
 	if strings.Contains(reported.String(), "none changed") {
-		t.Errorf("a setting changed, and the log says %s", reported.String())
+		t.Errorf("a setting changed, and the log is %s", reported.String())
 	}
 	if err := h.Change(louder); err != nil {
 		t.Fatal(err)
 	}
 	if !strings.Contains(reported.String(), "none changed") {
-		t.Errorf("nothing changed, and the log says %s", reported.String())
+		t.Errorf("nothing changed, and the log is %s", reported.String())
 	}
 	if got := reported.String(); strings.Contains(got, "first") || !strings.Contains(got, "second") {
-		t.Errorf("the log says %s", got)
+		t.Errorf("the log is %s", got)
 	}
 }

@@ -153,7 +153,7 @@ func TestRevokedTokensStopTheirTurns(t *testing.T) {
 			defer w.model.mu.Unlock()
 			for _, asked := range w.model.asked[from:] {
 				if sent := quotedJSON(asked); strings.Contains(sent, "probe two") || strings.Contains(sent, "probe three") {
-					t.Error("the model was asked what a revoked token wants to know")
+					t.Error("the model was called for a revoked token")
 				}
 			}
 		})

@@ -355,11 +355,11 @@ func (w *withheld) probe(who identity, door string, through func() (answer strin
 		for what, text := range map[string]string{"the model is sent": string(sent), "the answer": answer, "the log": log} {
 			if !may && strings.Contains(text, p.canary) {
 				at := strings.Index(text, p.canary)
-				w.t.Errorf("%s, %s: %s has the word behind %s: …%s…", who.name, door, what, p.find, text[max(0, at-300):min(len(text), at+80)])
+				w.t.Errorf("%s, %s: %s contains the word for %s: …%s…", who.name, door, what, p.find, text[max(0, at-300):min(len(text), at+80)])
 			}
 		}
 		if may && !strings.Contains(string(sent), p.canary) {
-			w.t.Errorf("%s, %s: the word behind %s was not found, though it may be", who.name, door, p.find)
+			w.t.Errorf("%s, %s: the word for %s was not found, though it may be", who.name, door, p.find)
 		}
 	}
 	w.alike(who, door, id)
@@ -400,7 +400,7 @@ func (w *withheld) alike(who identity, door string, id firn.ID) {
 			at := len(names) - 2*(len(w.sessions)+1) + 2*i + j
 			got, none := blank(known[fmt.Sprint("c", at)], session), blank(known[fmt.Sprint("c", len(names)-2+j)], nowhere)
 			if (got == none) == seen {
-				w.t.Errorf("%s, %s: %s of the session of %s is told %q, and of none %q", who.name, door, names[at], w.words[i].find, got, none)
+				w.t.Errorf("%s, %s: %s of the session of %s returns %q, of a missing session %q", who.name, door, names[at], w.words[i].find, got, none)
 			}
 		}
 	}

@@ -31,7 +31,7 @@ func (w *withheld) hasOnly(what string, texts []string, may []planted) {
 	w.t.Helper()
 	for _, p := range everyWord {
 		if !slices.Contains(may, p) && strings.Contains(strings.Join(texts, "\n"), p.canary) {
-			w.t.Errorf("%s has the word behind %s", what, p.find)
+			w.t.Errorf("%s contains the word for %s", what, p.find)
 		}
 	}
 }

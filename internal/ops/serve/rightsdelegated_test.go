@@ -49,11 +49,11 @@ func (w *withheld) delegated(who identity, may, must []planted, through func() (
 	for _, p := range everyWord {
 		for what, text := range map[string]string{"the model is sent": string(sent), "the answer": answer, "the log": log} {
 			if at := strings.Index(text, p.canary); at >= 0 && !slices.Contains(may, p) {
-				w.t.Errorf("%s: %s has the word behind %s: …%s…", who.name, what, p.find, text[max(0, at-300):min(len(text), at+80)])
+				w.t.Errorf("%s: %s contains the word for %s: …%s…", who.name, what, p.find, text[max(0, at-300):min(len(text), at+80)])
 			}
 		}
 		if slices.Contains(must, p) && !strings.Contains(string(sent), p.canary) {
-			w.t.Errorf("%s: the word behind %s was not found, though it may be", who.name, p.find)
+			w.t.Errorf("%s: the word for %s was not found, though it may be", who.name, p.find)
 		}
 	}
 	w.unreached(who, id, may)
@@ -85,7 +85,7 @@ func (w *withheld) unreached(who identity, id firn.ID, may []planted) {
 			got := strings.ReplaceAll(known[fmt.Sprint("d", 1+2*i+j)], string(session), "X")
 			want := strings.ReplaceAll(known[fmt.Sprint("d", none+j)], nowhere, "X")
 			if got != want || want == "" {
-				w.t.Errorf("%s: of the session of %s it is told %q, and of none %q", who.name, w.words[i].find, got, want)
+				w.t.Errorf("%s: for the session of %s it receives %q, for a missing session %q", who.name, w.words[i].find, got, want)
 			}
 		}
 	}

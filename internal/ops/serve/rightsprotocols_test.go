@@ -120,7 +120,7 @@ func TestOtherDoorsHaveTheBoundsOfTheAsker(t *testing.T) {
 		}
 	}
 	if asked != len(tokens) {
-		t.Errorf("%d of %d asked through ACP", asked, len(tokens))
+		t.Errorf("%d of %d called through ACP", asked, len(tokens))
 	}
 }
 

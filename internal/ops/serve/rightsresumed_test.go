@@ -73,7 +73,7 @@ func (w *withheld) holds(may []planted, from int) {
 		for _, p := range everyWord {
 			switch has := strings.Contains(fresh, p.canary); {
 			case theirs && has && !slices.Contains(may, p):
-				w.t.Errorf("the request for %q contains the word behind %s", open, p.find)
+				w.t.Errorf("the request for %q contains the word for %s", open, p.find)
 			case theirs && has:
 				bounded++
 			case has:
@@ -184,7 +184,7 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 		t.Fatalf("import: %d %s", status, text)
 	}
 	if log := transcript(t, w.own, in.Session); strings.Contains(log, `"owner":true`) && !strings.Contains(log, "firn.queued.imported") || strings.Count(log, `"bound":true`) != 1 {
-		t.Errorf("what was imported is\n%s", log)
+		t.Errorf("the imported session is\n%s", log)
 	}
 	from := w.model.count()
 	next := w.killed()
@@ -199,7 +199,7 @@ func TestResumedTurnsKeepTheirBounds(t *testing.T) {
 		}
 	}
 	if _, err := next.await(imported, "f3f3f3f3", "probe forged "+within); err != nil {
-		t.Errorf("what was forged: %v", err)
+		t.Errorf("the forged session: %v", err)
 	}
 	next.holds(append(slices.Clone(shop.may), inWork, inWorkers), from)
 }
@@ -255,7 +255,7 @@ func TestNotesWithinBounds(t *testing.T) {
 		sent := quotedJSON(w.model.asked[from:])
 		w.model.mu.Unlock()
 		if strings.Contains(sent, "crimson61") != c.finds {
-			t.Errorf("%s is told of it: %v", c.who.name, !c.finds)
+			t.Errorf("%s receives it: %v", c.who.name, !c.finds)
 		}
 	}
 	if status, text := w.ask(desk, "GET", path+"agent:main:shop", nil); status != http.StatusNotFound {

@@ -24,12 +24,12 @@ import (
 // Find searches sessions and returns the hits, best first.
 type Find func(ctx context.Context, q search.Query) ([]search.Hit, error)
 
-// searchIndex combines the full-text index and the catalog of sessions. catalogue is nil if
+// searchIndex combines the full-text index and the catalog of sessions. catalog is nil if
 // there is none.
 type searchIndex struct {
-	words     *fulltext.Index
-	catalogue *index.Catalogue
-	report    func(string)
+	words   *fulltext.Index
+	catalog *index.Catalogue
+	report  func(string)
 
 	mu sync.Mutex
 	// building is set while the catalog is being rebuilt; done waits for it.
@@ -39,25 +39,32 @@ type searchIndex struct {
 
 // indexed wraps a store with a full-text index in a directory. The index is opened on first
 // use.
-func (h *Instance) indexed(s store.Store, src fulltext.Source, dir string, catalogue *index.Catalogue) store.Store {
-	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: sourceNames(src), Report: h.o.Report, Listed: h.o.ReadOnly, Clock: h.o.Clock})
-	h.searchIndex = &searchIndex{words: words, catalogue: catalogue, report: h.o.Report}
+func (h *Instance) indexed(s store.Store, src fulltext.Source, dir string, catalog *index.Catalogue) store.Store {
+	embedder, err := newEmbedder(h.o.Settings.Search.Embeddings, h.o.Env)
+	if err != nil {
+		h.o.Report("messages with similar meanings are not searched: " + err.Error())
+	}
+	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: originOf(src), Embedder: embedder, Report: h.o.Report, Listed: h.o.ReadOnly, Clock: h.o.Clock})
+	h.searchIndex = &searchIndex{words: words, catalog: catalog, report: h.o.Report}
 	return fulltext.Wrap(s, words)
 }
 
-// sourceNames returns a function that names the tool a session comes from.
-func sourceNames(src fulltext.Source) func(context.Context, firn.ID) string {
+// originOf returns a function that returns the tool a session comes from.
+func originOf(src fulltext.Source) func(context.Context, firn.ID) fulltext.Origin {
+	of := func(s *sourcestore.Store, id firn.ID) fulltext.Origin {
+		return fulltext.Origin{Tool: string(s.Tool().Name()), Sub: s.IsSub(id)}
+	}
 	switch s := src.(type) {
 	case *sourcestore.Store:
-		return func(context.Context, firn.ID) string { return string(s.Tool().Name()) }
+		return func(_ context.Context, id firn.ID) fulltext.Origin { return of(s, id) }
 	case *unionstore.Store:
-		return func(ctx context.Context, id firn.ID) string {
+		return func(ctx context.Context, id firn.ID) fulltext.Origin {
 			if from, ok := s.SourceOf(ctx, id); ok {
 				if st, ok := from.(*sourcestore.Store); ok {
-					return string(st.Tool().Name())
+					return of(st, id)
 				}
 			}
-			return ""
+			return fulltext.Origin{}
 		}
 	}
 	return nil
@@ -105,12 +112,12 @@ func (f *searchIndex) StartRebuild() {
 	f.words.StartRebuild()
 	f.mu.Lock()
 	defer f.mu.Unlock()
-	if f.catalogue == nil || f.building {
+	if f.catalog == nil || f.building {
 		return
 	}
 	f.building = true
 	f.done.Go(func() {
-		err := f.catalogue.Rebuild(context.Background(), nil)
+		err := f.catalog.Rebuild(context.Background(), nil)
 		if err != nil && !errors.Is(err, firn.ErrClosed) {
 			f.report("rebuilding the catalog failed: " + err.Error())
 		}
@@ -130,8 +137,8 @@ func (f *searchIndex) wait() {
 // Check returns the differences between the indexes and the sessions.
 func (f *searchIndex) Check(ctx context.Context) ([]wire.IndexDifference, error) {
 	var all []wire.IndexDifference
-	if f.catalogue != nil {
-		found, err := f.catalogue.Check(ctx)
+	if f.catalog != nil {
+		found, err := f.catalog.Check(ctx)
 		if err != nil {
 			return nil, err
 		}

@@ -59,7 +59,7 @@ func TestSearchTools(t *testing.T) {
 		t.Errorf("it finds %q, %v", got, err)
 	}
 	if !strings.Contains(got, string(mine.ID)) || !strings.Contains(got, "> #1 user: ") {
-		t.Errorf("it does not say where: %q", got)
+		t.Errorf("the path is missing: %q", got)
 	}
 	got, err = finds(t, h, "main", "read_window", map[string]any{"session": mine.ID, "entry": "#1"})
 	if err != nil || !strings.Contains(got, "blue drawer") {
@@ -88,7 +88,7 @@ func TestPast(t *testing.T) {
 		t.Errorf("it recalls %+v, %v", past, err)
 	}
 	if past, err := h.past(newPlace("main", "", "", route.Everything()), one.ID)(t.Context(), "Anna", 5); err != nil || len(past) != 0 {
-		t.Errorf("the session that asks recalls %+v, %v", past, err)
+		t.Errorf("the calling session recalls %+v, %v", past, err)
 	}
 	if past, err := h.past(newPlace("main", "", "", route.Everything()), "")(t.Context(), "?!", 5); err != nil || len(past) != 0 {
 		t.Errorf("no words recall %+v, %v", past, err)
@@ -161,7 +161,7 @@ func TestSearchNamesWhatItCouldNotRead(t *testing.T) {
 		}
 		sees := slices.Contains([]string{"a token bound to an agent", "a token that writes", "an admin", "the owner"}, who.name)
 		if named := len(found.Unsearched) == 1 && found.Unsearched[0].Session == id; named != sees || strings.Contains(text, string(id)) != sees {
-			t.Errorf("%s is told %+v", who.name, found.Unsearched)
+			t.Errorf("%s receives %+v", who.name, found.Unsearched)
 		}
 	}
 	if err := os.Remove(path); err != nil {
@@ -171,6 +171,6 @@ func TestSearchNamesWhatItCouldNotRead(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, text := w.ask(identity{}, "GET", "/v1/search?q=word", nil); strings.Contains(text, string(id)) {
-		t.Errorf("it is gone, and named: %s", text)
+		t.Errorf("it was removed, but is listed: %s", text)
 	}
 }

@@ -19,7 +19,7 @@ const (
 )
 
 type searchArguments struct {
-	Query  string `json:"query" desc:"Words to look for. Also: \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters: role:user, tool:NAME, since:7d, until:2026-11-01, session:ID, in:tools."`
+	Query  string `json:"query" desc:"Words to look for. Also: \"a phrase\", begin*, AND, OR, NOT, parentheses, and filters: role:user, tool:NAME, since:7d, until:2026-11-01, session:ID, in:tools, machines:only (jobs, hooks and sub-agents)."`
 	Limit  int    `json:"limit,omitempty" desc:"How many hits to show; 5 if not given, 20 at most."`
 	Before *int   `json:"before,omitempty" desc:"How many messages before each hit to show; 1 if not given."`
 	After  *int   `json:"after,omitempty" desc:"How many messages after each hit to show; 1 if not given."`

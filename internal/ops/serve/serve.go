@@ -13,12 +13,14 @@ import (
 	"net/http"
 	"path/filepath"
 	"sync"
+	"sync/atomic"
 	"time"
 
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/internal/disk/limits"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/anthropicapi"
 	"firn.dev/internal/door/api"
 	"firn.dev/internal/door/mcp"
 	"firn.dev/internal/door/openaiapi"
@@ -36,6 +38,7 @@ import (
 	"firn.dev/provider"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
+	"firn.dev/window"
 	"firn.dev/wire"
 )
 
@@ -75,6 +78,8 @@ type Instance struct {
 	Handler *api.HTTP
 
 	o Options
+	// shown are the settings that were read last, with their origins; nil means o.Settings.
+	shown atomic.Pointer[config.Settings]
 	// fs retries operations that fail for lack of file descriptors; descriptors reports a
 	// shortage.
 	fs          vfs.FS
@@ -200,8 +205,8 @@ func (h *Instance) assemble() error {
 		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, AnswerMemory: int64(g.AnswerMemory), Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
-		OpenAI: openaiapi.New(h.o.Clock).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
-		Peers: h.apiPeers(), Ready: h.ready,
+		OpenAI: openaiapi.New(h.o.Clock).Handler, Anthropic: anthropicapi.New(h.o.Clock, window.Chars{}.CountMessage).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
+		Peers: h.apiPeers(), Ready: h.ready, Settings: h.settingsList,
 	})
 	return h.startPeers()
 }

@@ -181,7 +181,7 @@ func TestRecall(t *testing.T) {
 		t.Fatal(err)
 	}
 	if said, err := notesOf(h, "main").remember(ctx, tool.Memo{Text: "The cat is called Tom."}); err != nil || !strings.HasPrefix(said, "noted in memory/") {
-		t.Errorf("it says %q, %v", said, err)
+		t.Errorf("got %q, %v", said, err)
 	}
 	for query, want := range map[string]string{"dog name": "user: My dog has the name Rex.", "cat": "The cat is called Tom."} {
 		hits, err := notesOf(h, "main").search(ctx, query, 5)
@@ -219,11 +219,11 @@ func TestReadInPlace(t *testing.T) {
 // TestRefused checks that invalid options are rejected before anything is created.
 func TestRefused(t *testing.T) {
 	for name, o := range map[string]Options{
-		"a model without a key":  {Model: "anthropic/x"},
-		"a model of nobody":      {Model: "nobody/x"},
-		"an agent of nobody":     {Settings: load(t, "[agents.main]\nmodel = \"nobody/x\"")},
-		"a store that is not":    {Settings: load(t, "[store]\nurl = \"nats://host\"")},
-		"a workspace that isn't": {Local: &Local{Workspace: "/there/is/no/such/directory"}},
+		"a model without a key":       {Model: "anthropic/x"},
+		"unknown model":               {Model: "nobody/x"},
+		"agent with an unknown model": {Settings: load(t, "[agents.main]\nmodel = \"nobody/x\"")},
+		"a store that is not":         {Settings: load(t, "[store]\nurl = \"nats://host\"")},
+		"a workspace that isn't":      {Local: &Local{Workspace: "/there/is/no/such/directory"}},
 	} {
 		if o.Settings == nil {
 			o.Settings = load(t, "")
@@ -231,7 +231,7 @@ func TestRefused(t *testing.T) {
 		o.Env = env()
 		h, err := Open(o)
 		if err == nil {
-			t.Errorf("%s was taken: %v", name, h.Close(context.Background()))
+			t.Errorf("%s was accepted: %v", name, h.Close(context.Background()))
 		}
 	}
 }
@@ -246,7 +246,7 @@ func TestGuests(t *testing.T) {
 	}
 	err = Run(t.Context(), Daemon{Options: Options{Settings: settings, Env: env()}})
 	if !errors.Is(err, firn.ErrLocked) || !strings.Contains(err.Error(), "without a gateway") {
-		t.Errorf("a gateway beside commands: %v", err)
+		t.Errorf("a gateway while a command runs: %v", err)
 	}
 	if err := second.Close(t.Context()); err != nil {
 		t.Error(err)
@@ -268,10 +268,10 @@ func TestGuests(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := Open(Options{Settings: settings, Env: env()}); !errors.Is(err, firn.ErrLocked) {
-		t.Errorf("a command beside a gateway: %v", err)
+		t.Errorf("a command while a gateway runs: %v", err)
 	}
 	if looks, err := Open(Options{Settings: settings, Env: env(), ReadOnly: true}); err != nil {
-		t.Errorf("one that only looks: %v", err)
+		t.Errorf("a read-only command: %v", err)
 	} else if err := looks.Close(t.Context()); err != nil {
 		t.Error(err)
 	}

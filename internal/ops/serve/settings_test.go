@@ -62,7 +62,7 @@ func TestEverySettingIsRead(t *testing.T) {
 		for i := range typ.NumField() {
 			f := typ.Field(i)
 			if !read[f.Name] {
-				t.Errorf("nobody reads %s.%s", path, f.Tag.Get("key"))
+				t.Errorf("%s.%s is not read anywhere", path, f.Tag.Get("key"))
 			}
 			check(f.Type, path+"."+f.Tag.Get("key"))
 		}
@@ -74,7 +74,7 @@ func TestEverySettingIsRead(t *testing.T) {
 func TestOneSocket(t *testing.T) {
 	for _, home := range []string{"/home/u/.firn", "/x"} {
 		if got, want := config.Default(home).Gateway.Socket, api.SocketPath(home); got != want {
-			t.Errorf("the settings say %s, the gateway %s", got, want)
+			t.Errorf("the settings have %s, the gateway %s", got, want)
 		}
 	}
 }
@@ -103,19 +103,19 @@ func TestFallbacks(t *testing.T) {
 		}
 	}
 	if answer.Provider != "other" || answer.Model != "one" || answer.Text == "" || first.count() != 1 || second.count() != 1 {
-		t.Errorf("the answer is %+v; they were asked %d and %d times", answer, first.count(), second.count())
+		t.Errorf("the answer is %+v; they were called %d and %d times", answer, first.count(), second.count())
 	}
 	if len(notices) != 1 || !strings.Contains(notices[0], "other/one answers instead") {
 		t.Errorf("the output is %q", notices)
 	}
 	if log := transcript(t, c, s); !strings.Contains(log, `"fallback":{"from":"talk/talker","why":"auth"}`) {
-		t.Errorf("the log says\n%s", log)
+		t.Errorf("the log is\n%s", log)
 	}
 	for _, bad := range []string{"nobody/x", "talk"} {
 		wrong := load(t, "")
 		wrong.Agents["main"] = config.Agent{Model: "firn/offline", Fallbacks: []string{bad}}
 		if _, err := Open(Options{Settings: wrong, Env: env()}); err == nil {
-			t.Errorf("the fallback %s is taken", bad)
+			t.Errorf("the fallback %s is accepted", bad)
 		}
 	}
 }
@@ -204,10 +204,10 @@ func TestQueueByChannel(t *testing.T) {
 			t.Fatal(err)
 		}
 		if channel == "mail" && (!strings.Contains(answers[0], "two") || strings.Contains(answers[0], "three")) || channel == "chat" && !strings.Contains(answers[0], "three") {
-			t.Errorf("%s: it was asked %q", channel, answers)
+			t.Errorf("%s: it received %q", channel, answers)
 		}
 		if len(began) > 0 {
-			t.Errorf("%s: it was asked %q too", channel, <-began)
+			t.Errorf("%s: it also received %q", channel, <-began)
 		}
 	}
 }
@@ -250,17 +250,17 @@ account = "two"
 	}
 	mail, chat, other := send("", "mail", "ada@x"), send("", "chat", "a17"), send("two", "mail", "ada@x")
 	if mail.Key != "agent:main:direct:ada" || chat.Session != mail.Session || other.Key != "agent:lasting:mail:direct:countess" {
-		t.Errorf("they came to %s, %s and %s", mail.Key, chat.Key, other.Key)
+		t.Errorf("the messages went to %s, %s and %s", mail.Key, chat.Key, other.Key)
 	}
 	if !mail.Deliver || chat.Deliver || other.Deliver {
 		t.Errorf("answers are sent: %v, %v and %v", mail.Deliver, chat.Deliver, other.Deliver)
 	}
 	now.advance(3 * time.Hour)
 	if again := send("", "mail", "ada@x"); again.Session == mail.Session || again.Reset != "idle" {
-		t.Errorf("after an hour it came to %+v", again)
+		t.Errorf("after an hour the result is %+v", again)
 	}
 	if again := send("two", "mail", "ada@x"); again.Session != other.Session {
-		t.Errorf("with the agent that lasts it came to %+v", again)
+		t.Errorf("with the agent that lasts the result is %+v", again)
 	}
 	for key, want := range map[string]string{mail.Key: "after 1h of inactivity", other.Key: "never"} {
 		if k, err := c.Keys.Get(t.Context(), key); err != nil || k.Reset != want {
@@ -272,8 +272,8 @@ account = "two"
 // TestQuiet checks that a daily reset waits for the configured quiet time.
 func TestQuiet(t *testing.T) {
 	for quiet, ends := range map[string]bool{"3h": false, "0": true} {
-		// Half an hour before the end of the day at any time: a test that starts just
-		// before the full hour would otherwise send its first message after it.
+		// Half an hour before the end of the day: a test that starts just before the full hour
+		// would otherwise send its first message after it.
 		var now clock
 		hour := now.now().UTC().Truncate(time.Hour).Add(2 * time.Hour)
 		now.advance(time.Until(hour) - 30*time.Minute)
@@ -281,7 +281,7 @@ func TestQuiet(t *testing.T) {
 		first := write(t, c, "mail", "direct", "ada", "Hello.")
 		now.advance(31 * time.Minute)
 		if again := write(t, c, "mail", "direct", "ada", "Hello."); (again.Session != first.Session) != ends {
-			t.Errorf("with quiet %s it came to %+v", quiet, again)
+			t.Errorf("with quiet %s the result is %+v", quiet, again)
 		}
 	}
 }
@@ -322,10 +322,10 @@ func TestStorePath(t *testing.T) {
 	}
 	status, err := c.Status(t.Context())
 	if err != nil || status.Store != filepath.Join(dir, "agents") || status.Home != settings.Home {
-		t.Errorf("the status says %s and %s, %v", status.Store, status.Home, err)
+		t.Errorf("the status has %s and %s, %v", status.Store, status.Home, err)
 	}
 	if found, err := filepath.Glob(filepath.Join(status.Store, "main", "sessions", string(s.ID)+".jsonl")); err != nil || len(found) != 1 {
-		t.Errorf("the session is not there: %v", err)
+		t.Errorf("the session is missing: %v", err)
 	}
 }
 
@@ -382,7 +382,7 @@ func TestLimits(t *testing.T) {
 		select {
 		case <-cut:
 		case <-time.After(basetest.Limit):
-			t.Fatal("all connections are let in")
+			t.Fatal("all connections are accepted")
 		}
 	}
 }

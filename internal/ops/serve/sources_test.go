@@ -206,12 +206,11 @@ func TestTakenHalf(t *testing.T) {
 		}
 	}
 	if got := messages(t, h); got != 1201 || interrupted == 0 {
-		t.Errorf("it has %d messages, and was half taken %d times", got, interrupted)
+		t.Errorf("it has %d messages, and was partly taken over %d times", got, interrupted)
 	}
 }
 
-// TestTakenHeaderOnly checks that a session of which only the header was taken is completed
-// too.
+// TestTakenHeaderOnly checks that a takeover that copied only the header is completed too.
 func TestTakenHeaderOnly(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}

@@ -13,6 +13,7 @@ import (
 	"firn.dev/internal/base/approve"
 	"firn.dev/internal/disk/filehistory"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/gateway/filerewind"
 	"firn.dev/tool"
 	"firn.dev/wire"
 )
@@ -25,6 +26,8 @@ type Terminal struct {
 	history *filehistory.History
 	tools   map[string]tool.Tool
 	offer   wire.ClientTools
+	// compare records the files that commands in the background changed.
+	compare func()
 }
 
 // OpenTerminal returns the tools that o.Local allows an agent, or none. Close must be called
@@ -36,16 +39,17 @@ func OpenTerminal(o Options, agentName string) (*Terminal, error) {
 	c, _ := o.Settings.Agent(agentName)
 	t := &Terminal{
 		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: vfs.OS{}},
-		history: fileHistory(o.Settings.Home), tools: make(map[string]tool.Tool),
+		history: fileHistory(o.Settings.Home), tools: make(map[string]tool.Tool), compare: func() {},
 	}
 	var secret [24]byte
 	_, _ = rand.Read(secret[:]) // never fails
 	t.offer = wire.ClientTools{Secret: hex.EncodeToString(secret[:]), Directory: o.Local.Workspace, Tools: []wire.ClientTool{}}
 	if !o.Local.NoTools {
-		tools, err := t.builder.workspaceTools(*o.Local, c)
+		tools, compare, err := t.builder.workspaceTools(*o.Local, c)
 		if err != nil {
 			return nil, err
 		}
+		t.compare = compare
 		for _, x := range tools {
 			t.add(x, allowed(c.Tools, x.Spec().Name))
 		}
@@ -70,7 +74,10 @@ func (t *Terminal) add(x tool.Tool, allowed bool) {
 }
 
 // Offer returns the tools to send with a turn.
-func (t *Terminal) Offer() *wire.ClientTools { return &t.offer }
+func (t *Terminal) Offer() *wire.ClientTools {
+	t.compare()
+	return &t.offer
+}
 
 // Close ends the commands that are still running.
 func (t *Terminal) Close() error { return t.builder.close() }
@@ -161,3 +168,25 @@ func (c *changedFiles) collected() []wire.ChangedFile {
 	defer c.mu.Unlock()
 	return slices.Clone(c.files)
 }
+
+// LocalFiles has the files that tools of this machine changed for sessions of a gateway with
+// another home. It implements [client.LocalFiles].
+type LocalFiles struct{ rewinder *filerewind.Rewinder }
+
+// OpenLocalFiles returns the files whose contents are stored in a home.
+func OpenLocalFiles(home string, env func(string) string) LocalFiles {
+	return LocalFiles{&filerewind.Rewinder{History: fileHistory(home), Disk: fileDisk{}, Git: gitFiles{env}}}
+}
+
+// Rewind implements [client.LocalFiles].
+func (f LocalFiles) Rewind(ctx context.Context, done wire.FilesRewound, q wire.FileRewind) (wire.FilesRewound, error) {
+	return f.rewinder.RewindCalls(ctx, done, q)
+}
+
+// Changes implements [client.LocalFiles].
+func (f LocalFiles) Changes(id firn.ID, answers []firn.EntryID, diff bool) ([]wire.FileStep, error) {
+	return f.rewinder.ChangesOfCalls(id, answers, diff)
+}
+
+// Blame implements [client.LocalFiles].
+func (f LocalFiles) Blame(path string) (wire.Blame, error) { return f.rewinder.Blame(path) }

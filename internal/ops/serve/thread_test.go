@@ -26,8 +26,8 @@ func newThreads(t *testing.T, settings string) *threads {
 	return &threads{t: t, model: s, listening: listenIn(t, Options{Settings: load(t, s.settings(settings)), Env: env()})}
 }
 
-// send sends a message to the group, or to a thread in it, and returns what the model was
-// sent.
+// send sends a message to the group, or to a thread in it, and returns the request that the
+// model received.
 func (h *threads) send(thread, text string) (wire.Routed, []string) {
 	h.t.Helper()
 	r, err := h.own.Inbound(h.t.Context(), wire.Inbound{Channel: "slack", PeerKind: "group", PeerID: "g", ThreadID: thread, Sender: "Ann", Text: text, Wait: true})
@@ -61,7 +61,7 @@ func TestThreadHistory(t *testing.T) {
 		t.Errorf("the model is sent %q, want %q", received, want)
 	}
 	if thread.Session == room.Session || thread.Reset != "" {
-		t.Errorf("the thread came to %+v", thread)
+		t.Errorf("the thread gave %+v", thread)
 	}
 	log := transcript(t, h.own, wire.Session{ID: thread.Session})
 	if !strings.Contains(log, `"parentSession":"`+string(room.Session)+`"`) || !strings.Contains(log, `"forked":{"session":"`+string(room.Session)+`"`) {
@@ -71,7 +71,7 @@ func TestThreadHistory(t *testing.T) {
 		t.Errorf("the room's model is sent %q", received)
 	}
 	if r, received := h.send("t1", "and now?"); r.Session != thread.Session || slices.Contains(received, "user: and the size is 4") || len(received) != 5 {
-		t.Errorf("the second message of the thread came to %+v with %q", r, received)
+		t.Errorf("the second message of the thread gave %+v with %q", r, received)
 	}
 	spent, err := h.own.Session(t.Context(), string(thread.Session))
 	if err != nil {

@@ -169,7 +169,7 @@ func TestCodeOfTwoGateways(t *testing.T) {
 	}
 	work.Wait()
 	if in.Load() != 1 {
-		t.Errorf("%d came in by one code", in.Load())
+		t.Errorf("one code logged in %d clients", in.Load())
 	}
 }
 
@@ -253,7 +253,7 @@ func TestBrowserOfTwoGateways(t *testing.T) {
 	for _, second := range []bool{true, false} {
 		front.second.Store(second)
 		if status, text := front.browse(t, browser, "GET", "/v1/me", nil); status != http.StatusOK || !strings.Contains(text, `"scope":"admin"`) {
-			t.Errorf("who it is, at the second %v: %d %s", second, status, text)
+			t.Errorf("the identity at the second %v: %d %s", second, status, text)
 		}
 		if status, _ := front.browse(t, http.DefaultClient, "POST", "/v1/login", wire.Login{Code: code}); status != http.StatusUnauthorized {
 			t.Errorf("the code once more, at the second %v: %d", second, status)
@@ -330,6 +330,6 @@ func TestTokensOfAHome(t *testing.T) {
 		t.Errorf("the file is still there: %v", err)
 	}
 	if data, err := os.ReadFile(path + ".carried"); err != nil || !strings.Contains(string(data), kept.ID) {
-		t.Errorf("what is put aside: %s, %v", data, err)
+		t.Errorf("the saved one: %s, %v", data, err)
 	}
 }

@@ -153,13 +153,13 @@ func TestTraces(t *testing.T) {
 	raw := collect.raw.String()
 	collect.mu.Unlock()
 	if raw == "" || strings.Contains(raw, marker) {
-		t.Errorf("the spans tell what was said: %s", raw)
+		t.Errorf("the spans contain message text: %s", raw)
 	}
 	if strings.Contains(log.String(), marker) {
-		t.Errorf("the log tells what was said:\n%s", log.String())
+		t.Errorf("the log contains message text:\n%s", log.String())
 	}
 	if !strings.Contains(log.String(), `"trace":"`+incoming+`"`) {
-		t.Error("the log does not tell the trace")
+		t.Error("the log does not contain the trace")
 	}
 	if collect.who != "kitchen" {
 		t.Errorf("the service is %s", collect.who)
@@ -186,7 +186,7 @@ func checkTurn(t *testing.T, c *collector, session wire.Session, incoming, paren
 	}
 	asked := slices.DeleteFunc(c.all("chat talker"), func(s spanned) bool { return s.ParentSpanID != turn.SpanID })
 	if len(asked) != 2 {
-		t.Fatalf("the model was asked %d times", len(asked))
+		t.Fatalf("the model was called %d times", len(asked))
 	}
 	for i, reason := range []string{"toolUse", "stop"} {
 		for name, want := range map[string]string{

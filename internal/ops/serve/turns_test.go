@@ -29,7 +29,7 @@ func TestTurnsOfOthers(t *testing.T) {
 					return
 				}
 				if n := inside.Add(1); n != 1 {
-					t.Errorf("%d run at once", n)
+					t.Errorf("%d run concurrently", n)
 				}
 				ran.Add(1)
 				inside.Add(-1)
@@ -42,7 +42,7 @@ func TestTurnsOfOthers(t *testing.T) {
 		t.Errorf("%d turns ran", n)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left over: %v, %v", left, err)
 	}
 }
 

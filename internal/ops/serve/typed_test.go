@@ -43,7 +43,7 @@ func TestPurgeErasesWhatWasTyped(t *testing.T) {
 		}
 		receipt, err := c.Purge(ctx, id, e)
 		if len(e.Entries) == 0 && !slices.Equal(receipt.Files, planned.Files) {
-			t.Errorf("planned were the files %v, gone are %v", planned.Files, receipt.Files)
+			t.Errorf("the plan lists the files %v, removed were %v", planned.Files, receipt.Files)
 		}
 		if err != nil || receipt.Bytes != planned.Bytes || len(receipt.Entries) != len(planned.Entries) {
 			t.Errorf("planned was %+v, done %+v, %v", planned, receipt, err)
@@ -58,8 +58,8 @@ func TestPurgeErasesWhatWasTyped(t *testing.T) {
 	}
 }
 
-// TestPurgeAtOnce purges several sessions concurrently and checks that their input history
-// is removed, as the receipts say.
+// TestPurgeAtOnce purges several sessions concurrently and checks that their input history is
+// removed, as stated by the receipts.
 func TestPurgeAtOnce(t *testing.T) {
 	h, c := furnished(t, Options{})
 	path := history.Path(h.home())
@@ -105,19 +105,19 @@ func TestPlanOfMirrored(t *testing.T) {
 			}
 			planned, err := c.Purge(ctx, id, wire.Erase{Entries: e.Entries, Plan: true})
 			if err != nil || !slices.ContainsFunc(planned.Files, func(name string) bool { return strings.HasPrefix(name, SourcesDir+"/") }) {
-				t.Fatalf("taken %v: the plan is %+v, %v", taken, planned, err)
+				t.Fatalf("taken over %v: the plan is %+v, %v", taken, planned, err)
 			}
 			receipt, err := c.Purge(ctx, id, e)
 			if err != nil || receipt.Bytes != planned.Bytes || receipt.Bytes == 0 {
-				t.Errorf("taken %v: planned was %+v, done %+v, %v", taken, planned, receipt, err)
+				t.Errorf("taken over %v: the plan is %+v, the result %+v, %v", taken, planned, receipt, err)
 			}
 			for _, name := range planned.Files {
 				if !slices.Contains(receipt.Files, name) {
-					t.Errorf("taken %v: %s was planned, and gone are %v", taken, name, receipt.Files)
+					t.Errorf("taken over %v: the plan lists %s, removed were %v", taken, name, receipt.Files)
 				}
 			}
 			if own := len(receipt.Files) - len(planned.Files); len(e.Entries) == 0 && own != 0 {
-				t.Errorf("taken %v: planned were the files %v, gone are %v", taken, planned.Files, receipt.Files)
+				t.Errorf("taken over %v: the plan lists the files %v, removed were %v", taken, planned.Files, receipt.Files)
 			}
 		}
 	}

@@ -33,15 +33,15 @@ func TestWindowInjectsWhatTheAskerMaySee(t *testing.T) {
 				if strings.Contains(text, p.canary) {
 					found++
 					if !may {
-						t.Errorf("%s, said by %s: the window has the word behind %s", who.name, speaker.name, p.find)
+						t.Errorf("%s, message by %s: the window contains the word for %s", who.name, speaker.name, p.find)
 					}
 				}
 				if _, text = w.ask(identity{}, "GET", window, nil); speaker.show != nil && !may && strings.Contains(text, p.canary) {
-					t.Errorf("%s: a turn of theirs would be sent the word behind %s", who.name, p.find)
+					t.Errorf("%s: their turn would be sent the word for %s", who.name, p.find)
 				}
 			}
 			if found == 0 && len(who.may) > 0 {
-				t.Errorf("%s, said by %s: nothing was recalled of %v", who.name, speaker.name, who.may)
+				t.Errorf("%s, message by %s: nothing was recalled of %v", who.name, speaker.name, who.may)
 			}
 		}
 	}

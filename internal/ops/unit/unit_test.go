@@ -34,6 +34,6 @@ func TestLaunchd(t *testing.T) {
 		t.Fatalf("%v:\n%s", err, text)
 	}
 	if strings.Join(list.Words, " ") != "a<b &" || len(list.Numbers) != 2 || list.Numbers[0] != 20 {
-		t.Errorf("it says %q %v:\n%s", list.Words, list.Numbers, text)
+		t.Errorf("got %q %v:\n%s", list.Words, list.Numbers, text)
 	}
 }

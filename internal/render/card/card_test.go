@@ -186,3 +186,25 @@ func FuzzCard(f *testing.F) {
 		}
 	})
 }
+
+// TestReferences checks that an approval names its call, and the start of a sub-agent its
+// session.
+func TestReferences(t *testing.T) {
+	for _, c := range []struct{ kind, data, call, session string }{
+		{"firn.approval.asked", `{"call":"c1","name":"x"}`, "c1", ""},
+		{"firn.approval.answered", `{"call":"c2"}`, "c2", ""},
+		{"firn.spawned", `{"session":"s1"}`, "", "s1"},
+		{"firn.spawned", `{"session":7}`, "", ""},
+		{"firn.approval.asked", `null`, "", ""},
+		{"other", `{"call":"c3","session":"s3"}`, "", ""},
+	} {
+		got := card.Render(firn.Entry{ID: "e", Body: &firn.Custom{Type: c.kind, Data: json.RawMessage(c.data)}}, card.Options{})
+		call := ""
+		if len(got.Blocks) > 0 {
+			call = got.Blocks[0].Call
+		}
+		if call != c.call || string(got.Session) != c.session {
+			t.Errorf("%s %s: call %q and session %q", c.kind, c.data, call, got.Session)
+		}
+	}
+}

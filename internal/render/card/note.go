@@ -76,6 +76,26 @@ func (t *builder) custom(b *firn.Custom) {
 	}
 	t.card.Bookkeeping = !strings.HasPrefix(b.Type, "firn.")
 	t.raw(b.Data)
+	t.refer(b)
+}
+
+// refer names the call that an approval is about and the session of a sub-agent.
+func (t *builder) refer(b *firn.Custom) {
+	if !strings.HasPrefix(b.Type, "firn.approval.") && b.Type != "firn.spawned" {
+		return
+	}
+	var to struct {
+		Call    string  `json:"call"`
+		Session firn.ID `json:"session"`
+	}
+	if json.Unmarshal(b.Data, &to) != nil {
+		return
+	}
+	if b.Type == "firn.spawned" {
+		t.card.Session = firn.ID(t.plain(string(to.Session)))
+	} else if len(t.card.Blocks) > 0 {
+		t.card.Blocks[0].Call = t.plain(to.Call)
+	}
 }
 
 func (t *builder) opaque(b *firn.Opaque) {

@@ -8,7 +8,7 @@ import (
 	"unicode"
 )
 
-// render renders a text that comes in pieces.
+// render renders a text that arrives in pieces.
 func render(width int, pieces ...string) []string {
 	w := New(width)
 	var rows []string
@@ -119,7 +119,7 @@ func TestStream(t *testing.T) {
 		}
 	}
 	if rows := w.End(); len(rows) > 0 || w.Live() != nil {
-		t.Errorf("at the end come %q", rows)
+		t.Errorf("at the end there is %q", rows)
 	}
 }
 
@@ -139,7 +139,8 @@ func TestPlain(t *testing.T) {
 	}
 }
 
-// TestLongLine takes a line without end for several, wherever it is cut.
+// TestLongLine checks that a line without an end is split into several, wherever the input is
+// cut.
 func TestLongLine(t *testing.T) {
 	for _, word := range []string{"snow ", "[", "*a", "雪", "x"} {
 		text := strings.Repeat(word, 20_000/len(word))
@@ -170,7 +171,7 @@ func letters(text string) string {
 }
 
 // containsLetters reports whether a text has all letters of another, in any order. Wrapped
-// cells of a table stand side by side, and lists of cells repeat the header.
+// table cells are side by side, and lists of cells repeat the header.
 func containsLetters(text, all string) bool {
 	count := make(map[rune]int)
 	for _, r := range text {

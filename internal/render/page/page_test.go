@@ -44,7 +44,7 @@ func entry(id firn.EntryID, body firn.Body) firn.Entry {
 // dot is the smallest PNG.
 const dot = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 
-// TestPage: all that was said is there, and can be read without a script.
+// TestPage checks that all messages are on the page and readable without scripts.
 func TestPage(t *testing.T) {
 	key := "sk-" + strings.Repeat("aB3dE5gH", 5)
 	got := write(t, page.About{Session: "s1", Title: "A <trip> " + key, Agent: "main", Created: time.UnixMilli(0).UTC(), Updated: time.UnixMilli(1e9).UTC(), Branch: true}, items(
@@ -77,14 +77,14 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestNoSecretLeaves: whoever said it, however it was coloured, set or cut, what
-// looks like a secret is not on the page, and no half of it.
+// TestNoSecretLeaves checks that no secret or part of one is on the page, whatever its author,
+// and however it is colored, formatted or split.
 func TestNoSecretLeaves(t *testing.T) {
 	body := strings.Repeat("aB3dE5gH", 5)
 	ghp, half := "ghp_"+body, "E5gHaB3d"
 	for name, text := range map[string]string{
 		"an environment":       "HOME=/x\nGITHUB_TOKEN=" + body + "\nMY_SECRET=" + body + "\nAWS_SESSION_TOKEN=" + body + "\nDB_PASS=" + body + "\nOPENAI_KEY=" + body,
-		"in colours":           "ghp_\x1b[0m" + body + " password\x1b[0m: \x1b[32m" + body + "\x1b[0m",
+		"in colors":            "ghp_\x1b[0m" + body + " password\x1b[0m: \x1b[32m" + body + "\x1b[0m",
 		"written over":         "ghp_\rghp_" + body + "\r\n",
 		"firn's own":           "firn_" + body + "abc /login#" + strings.Repeat("ABCDE234", 3) + "AB Cookie: firn-7931=firn_" + body + "abc",
 		"behind bold":          "**Password:** " + body,
@@ -112,7 +112,7 @@ func TestNoSecretLeaves(t *testing.T) {
 				yield(page.Item{Entry: entry("z", &firn.Custom{Type: "odd", Data: odd})}, nil)
 		})
 	}
-	// What only Markdown hides is found where it is read as Markdown.
+	// Secrets that only Markdown syntax hides are found in rendered Markdown.
 	for name, text := range map[string]string{
 		"an entity": "ghp&#95;" + body,
 		"half bold": "ghp_" + body[:6] + "**" + body[6:] + "**",
@@ -143,11 +143,11 @@ func TestHardWork(t *testing.T) {
 	}
 	got := write(t, page.About{}, items(say("a *b*"), say(strings.Repeat("<div>\n\n", 1<<17)), say("c *d*")))
 	if strings.Count(got, "<pre") != 1 || !strings.Contains(got, "<em>b</em>") || !strings.Contains(got, "<em>d</em>") {
-		t.Errorf("%d pieces stand as they are", strings.Count(got, "<pre"))
+		t.Errorf("%d pieces are unmasked", strings.Count(got, "<pre"))
 	}
 }
 
-// TestCorpus: nothing does harm, wherever it was said.
+// TestCorpus checks that no unsafe input does harm, wherever it occurs.
 func TestCorpus(t *testing.T) {
 	raw, err := os.ReadFile("../richtext/testdata/xss.txt")
 	if err != nil {
@@ -173,7 +173,7 @@ func TestCorpus(t *testing.T) {
 
 var elements = regexp.MustCompile(`^(html|head|meta|title|style|body|header|main|footer|article|details|summary|time|h[1-6]|p|br|hr|ul|ol|li|blockquote|pre|code|span|em|strong|del|a|img|table|thead|tbody|tr|th|td)$`)
 
-// harm says what on a page should not be there.
+// harm returns the unsafe part of a page.
 func harm(text string) string {
 	z := html.NewTokenizer(strings.NewReader(text))
 	for {
@@ -209,7 +209,7 @@ func TestStreams(t *testing.T) {
 	err := page.Write(out, page.About{Session: "s1"}, func(yield func(page.Item, error) bool) {
 		for i := range 2000 {
 			if held := i*1000 - out.n; held > 200<<10 {
-				t.Errorf("%d bytes are held back", held)
+				t.Errorf("%d bytes are withheld", held)
 				return
 			}
 			if !yield(page.Item{Entry: entry("e", &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: strings.Repeat("word ", 200)}}})}, nil) {

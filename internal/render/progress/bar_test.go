@@ -5,7 +5,7 @@ import (
 	"testing"
 )
 
-// TestBar draws a bar in one row, and takes it away.
+// TestBar draws a bar in one row and removes it.
 func TestBar(t *testing.T) {
 	var out strings.Builder
 	b := New(&out, "reading", false)
@@ -21,7 +21,7 @@ func TestBar(t *testing.T) {
 	}
 }
 
-// TestBarInLines gives each state a line, and lets them stand.
+// TestBarInLines prints a line for each state and leaves them.
 func TestBarInLines(t *testing.T) {
 	var out strings.Builder
 	b := New(&out, "reading", true)

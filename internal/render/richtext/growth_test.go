@@ -15,11 +15,11 @@ type shown struct{ blocks []string }
 
 func (s *shown) take(from int, blocks []string) { s.blocks = append(s.blocks[:from:from], blocks...) }
 
-// bits are what texts are made of to try out where they are cut.
+// bits are the pieces of which test texts are composed.
 var bits = []string{"word ", "another ", "\n", "\n\n", "- item\n", "1. one\n", "```go\n", "```\n", "~~~\n", "    code\n", "# head\n", "> quote\n", "| a | b |\n", "|---|---|\n", "**", "`", "[x](https://a.example)", "\t", "é", "日本", "😀", "\r\n", "- ```\n", "  ```\n", "<div>\n", "---\n", "===\n", "\x80"}
 
-// TestGrowth: however a text comes in, in the end the blocks are those of the
-// whole text, and whoever begins to look in the middle sees the same.
+// TestGrowth checks that a text that arrives in pieces of any size ends with the blocks of the
+// whole text, also for a reader who joins in the middle.
 func TestGrowth(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		text := strings.Join(rapid.SliceOfN(rapid.SampledFrom(bits), 0, 60).Draw(t, "text"), "")
@@ -30,7 +30,7 @@ func TestGrowth(t *testing.T) {
 	})
 }
 
-// grow shows a text that comes in pieces of up to so many bytes.
+// grow renders a text that arrives in pieces of up to the given number of bytes.
 func grow(text string, seed uint64, most int) []string {
 	random := rand.New(rand.NewPCG(seed, 1))
 	var g richtext.Growth
@@ -90,8 +90,8 @@ func TestGrowthIsCheap(t *testing.T) {
 	}
 }
 
-// FuzzGrowth looks for texts that do harm, or that end differently when they come
-// in pieces.
+// FuzzGrowth searches for texts that do harm, or that end differently when they arrive in
+// pieces.
 func FuzzGrowth(f *testing.F) {
 	for _, c := range corpus(f) {
 		f.Add(c, uint64(1))
@@ -104,7 +104,7 @@ func FuzzGrowth(f *testing.F) {
 		}
 		for _, got := range append(want, richtext.Plain(text), richtext.Code("go", text), richtext.Inline(text)) {
 			if bad := unsafe(got); bad != "" {
-				t.Errorf("%q lets through %s:\n%s", text, bad, got)
+				t.Errorf("%q allows %s:\n%s", text, bad, got)
 			}
 		}
 	})

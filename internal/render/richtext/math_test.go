@@ -7,7 +7,7 @@ import (
 	"firn.dev/internal/render/richtext"
 )
 
-// TestMath checks what is a formula, and that backslashes are kept where it is none.
+// TestMath checks what is recognized as a formula, and that backslashes are kept elsewhere.
 func TestMath(t *testing.T) {
 	m := func(tex string) string { return `<code class="math">` + tex + "</code>" }
 	d := func(tex string) string { return `<code class="math display">` + tex + "</code>" }

@@ -15,7 +15,7 @@ import (
 
 var update = flag.Bool("update", false, "write the style of code for the pages")
 
-// TestCSS: the pages have the colours that code is written with.
+// TestCSS: the pages have the colors that code is written with.
 func TestCSS(t *testing.T) {
 	const file = "../../door/webui/src/style/code.css"
 	want := richtext.CSS()
@@ -26,11 +26,11 @@ func TestCSS(t *testing.T) {
 	}
 	got, err := os.ReadFile(file)
 	if err != nil || string(got) != want {
-		t.Errorf("%s is not what the code is written with: %v; run go test ./internal/render/richtext -run CSS -update", file, err)
+		t.Errorf("%s does not match the highlighter: %v; run go test ./internal/render/richtext -run CSS -update", file, err)
 	}
 }
 
-// elements are all that may come out, with their attributes.
+// elements are the allowed elements with their attributes.
 var elements = map[string]map[string]string{
 	"p": {}, "br": {}, "hr": {}, "h3": {}, "h4": {}, "h5": {}, "h6": {}, "blockquote": {}, "ul": {}, "li": {}, "em": {}, "strong": {}, "del": {},
 	"table": {}, "thead": {}, "tbody": {}, "tr": {}, "kbd": {}, "sub": {}, "sup": {}, "th": {"align": "^(left|right|center)$"}, "td": {"align": "^(left|right|center)$"},
@@ -38,7 +38,7 @@ var elements = map[string]map[string]string{
 	"a": {"href": "^(https?://|mailto:)", "target": "^_blank$", "rel": "^noopener noreferrer nofollow$", "class": "^image$"},
 }
 
-// unsafe says what of a piece of HTML may not be there; empty if all may.
+// unsafe returns the forbidden part of a piece of HTML, or "".
 func unsafe(text string) string {
 	z := html.NewTokenizer(strings.NewReader(text))
 	for {
@@ -91,7 +91,7 @@ func TestCorpus(t *testing.T) {
 		for _, text := range []string{c, "said:\n\n" + c + "\n\nand more", "- " + c, "> " + c, "**" + c + "**", "| a |\n|---|\n| " + c + " |", "```html\n" + c + "\n```", "[a](" + c + ")", "![" + c + "](https://e.example/i.png)"} {
 			for name, got := range map[string]string{"Markdown": richtext.Markdown(text), "Plain": richtext.Plain(text), "Code": richtext.Code("html", text), "Inline": richtext.Inline(text)} {
 				if bad := unsafe(got); bad != "" {
-					t.Errorf("%s of %q lets through %s:\n%s", name, text, bad, got)
+					t.Errorf("%s of %q allows %s:\n%s", name, text, bad, got)
 				}
 			}
 		}
@@ -152,7 +152,7 @@ func TestNarrowRows(t *testing.T) {
 	}
 }
 
-// TestPlain: what programs print can be read.
+// TestPlain checks that program output is readable.
 func TestPlain(t *testing.T) {
 	for text, want := range map[string]string{
 		"\x1b[31mred\x1b[0m <b>":        "red &lt;b&gt;",

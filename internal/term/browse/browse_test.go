@@ -199,7 +199,7 @@ func (g *glass) shows(texts ...string) {
 			select {
 			case <-g.drawn:
 			case <-late:
-				g.t.Fatalf("waited in vain for %q; the screen has\n%s", text, g)
+				g.t.Fatalf("timed out waiting for %q; the screen has\n%s", text, g)
 			}
 		}
 	}

@@ -40,8 +40,8 @@ func Bindings() []Binding {
 		{"? q", "?", "these keys; quit", "these keys"},
 		{"Ctrl-Z", "", "suspend", ""},
 		{"", "x, X, e, d, f, .", "", "select, select a range, archive, hide, fork, actions; firn browse changes nothing"},
-		{"", "m, t, mod+k", "", "more hits, theme, command palette"},
-		{"", "g l, g m, g u, g k, g c, g o", "", "live, memory, usage, keys, sources, operation"},
+		{"", "m, t, w, mod+k", "", "more hits, theme, timeline, command palette"},
+		{"", "g l, g m, g u, g k, g c, g o, g ,", "", "live, memory, usage, keys, sources, operation, settings"},
 	}
 }
 

@@ -109,7 +109,9 @@ func (b *board) thinking(text string) {
 	b.show()
 }
 
-func (b *board) printf(format string, args ...any) { b.lines([]string{fmt.Sprintf(format, args...)}) }
+func (b *board) printf(format string, args ...any) {
+	b.lines(strings.Split(fmt.Sprintf(format, args...), "\n"))
+}
 
 func (b *board) note(format string, args ...any) {
 	b.lines([]string{b.dim(fmt.Sprintf(format, args...))})

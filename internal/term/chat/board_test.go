@@ -259,7 +259,7 @@ func TestComplete(t *testing.T) {
 	} {
 		from, words := s.c.complete(c.before)
 		if got := strings.Join(words, "|"); got != c.words || got != "" && from != c.from {
-			t.Errorf("%q goes on with %q from %d, want %q from %d", c.before, got, from, c.words, c.from)
+			t.Errorf("%q continues with %q from %d, want %q from %d", c.before, got, from, c.words, c.from)
 		}
 	}
 }
@@ -319,7 +319,7 @@ func TestFormats(t *testing.T) {
 	}).start().create()
 	s.does("/export a file.jsonl", "/export out.jsonl", "/export", "/handoff abacus", "/handoff")
 	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" "native out.jsonl"]` {
-		t.Errorf("asked for was %s", got)
+		t.Errorf("requested was %s", got)
 	}
 	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs an argument: /export [FORMAT] FILE", "firn: there is no tool abacus: not found", "/handoff needs an argument")
 }

@@ -127,6 +127,8 @@ type Options struct {
 type Terminal struct {
 	In, Out, Err bool
 	Dim          bool
+	// Columns is the width of a terminal without line editing; zero if it is not known.
+	Columns int
 }
 
 // Hit is a search result.

@@ -20,8 +20,12 @@ const mostTurns = 9999
 // branchCommands are the commands that move, fork and compact the session.
 type branchCommands struct{ *chat }
 
-// rewind moves the head back by some turns, or to an entry, and restores files if asked.
+// rewind moves the head back by some turns, or to an entry, and restores files if asked. At a
+// terminal, without arguments, the user chooses.
 func (c branchCommands) rewind(ctx context.Context, rest string) error {
+	if rest == "" && c.term != nil {
+		return c.pickRewind(ctx)
+	}
 	words := strings.Fields(rest)
 	flag := func(name string) bool {
 		n := len(words)

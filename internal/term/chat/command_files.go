@@ -63,6 +63,12 @@ func (c fileCommands) rewindFiles(ctx context.Context, q wire.FileRewind) error 
 		return err
 	}
 	for _, s := range planned.Steps {
+		if s.Problem == wire.FileElsewhere {
+			return &Problem{
+				Err:  fmt.Errorf("no file was restored: %s was changed by a terminal with another home", prose.OneLine(s.Path, 60)),
+				Hint: "rewind in that terminal; /rewind without --files moves the conversation only", Kind: firn.ErrUnsupported,
+			}
+		}
 		if s.Problem != "" {
 			return &Problem{
 				Err:  fmt.Errorf("no file was restored: %s (%s)", prose.OneLine(s.Path, 60), prose.Clean(s.Problem)),

@@ -28,7 +28,7 @@ func TestHelpListsAll(t *testing.T) {
 	}
 	for other, name := range otherNames {
 		if typo.Nearest(name, commandNames(), 2) != name {
-			t.Errorf("/%s means /%s, which is not there", other, name)
+			t.Errorf("/%s means /%s, which does not exist", other, name)
 		}
 	}
 }
@@ -44,7 +44,7 @@ func TestUnknownCommand(t *testing.T) {
 			silent(t, s.err.String(), "did you mean")
 		}
 		if s.c.planned == nil {
-			t.Error("it was said to the agent")
+			t.Error("it was sent to the agent")
 		}
 	}
 }
@@ -142,7 +142,7 @@ func TestWays(t *testing.T) {
 		bad := s.o
 		bad.Agent, bad.Continue, bad.Resume, bad.Thinking, bad.Model, bad.Key = o.Agent, o.Continue, o.Resume, o.Thinking, o.Model, o.Key
 		if err := newChat(bad).open(t.Context()); err == nil {
-			t.Errorf("%+v was taken", o)
+			t.Errorf("%+v was accepted", o)
 		}
 	}
 }
@@ -289,7 +289,7 @@ func TestRemoveAndRestore(t *testing.T) {
 	first := s.c.id
 	s.does("second", "/tree", "/delete")
 	if s.c.id == first {
-		t.Error("a session that is gone is still talked in")
+		t.Error("a removed session is still used")
 	}
 	says(t, s.err.String(), "forked: this is now session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; undo: /restore ", "new session; ")
 	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
@@ -306,7 +306,7 @@ func TestGatewayGone(t *testing.T) {
 		lost := &client.Unreachable{Address: address, Err: plain, Hint: "start one"}
 		var p *Problem
 		if err := advise(withGatewayHint(lost), Options{}); !errors.As(err, &p) || !strings.Contains(p.Hint, "are saved") || !strings.Contains(p.Hint, want) || !errors.Is(err, plain) {
-			t.Errorf("of a gateway at %s is said %v", address, err)
+			t.Errorf("for a gateway at %s it prints %v", address, err)
 		}
 	}
 }
@@ -331,7 +331,7 @@ func TestAdvice(t *testing.T) {
 		{errStopped, "is saved"},
 		{&Problem{Err: plain, Hint: "mine"}, "mine"},
 		{&wire.Problem{Kind: wire.Busy, Message: "x", Hint: "theirs"}, "theirs"},
-		{&wire.Problem{Kind: wire.Upstream, Message: "anthropic/m: API key rejected: no"}, "into ANTHROPIC_API_KEY"},
+		{&wire.Problem{Kind: wire.Upstream, Message: "anthropic/m: API key rejected: no"}, "set ANTHROPIC_API_KEY"},
 		{&wire.Problem{Kind: wire.Upstream, Message: "other/m: API key rejected"}, "another model"},
 		{&wire.Problem{Kind: wire.Upstream, Message: "other/m: busy"}, "/retry sends it again"},
 	} {

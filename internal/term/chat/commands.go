@@ -39,7 +39,7 @@ func commands() []command {
 		{"remember", "TEXT", "save a note for all sessions", in(memoryCommands.remember)},
 		{"forget", "NOTE", "remove a note", in(memoryCommands.forget)},
 		{"retry", "", "answer the last message again", (*chat).retry},
-		{"rewind", "[N|ENTRY] [--files] [--summary]", "go back N turns (1) or to an entry; --files restores files", in(branchCommands.rewind)},
+		{"rewind", "[N|ENTRY] [--files] [--summary]", "choose where to go back to; --files restores files too", in(branchCommands.rewind)},
 		{"undo", "", "take back the last turn, with the files that it changed", in(fileCommands.undo)},
 		{"diff", "[PATH]", "show what this session changed in files", in(fileCommands.diff)},
 		{"fork", "[ENTRY]", "continue in a new session, from here or an entry", in(branchCommands.fork)},

@@ -179,7 +179,7 @@ func (s *stage) wait() error {
 	case err := <-s.ended:
 		return err
 	case <-time.After(patience):
-		s.t.Fatalf("the chat does not end; it said %q and %q", s.out, s.err)
+		s.t.Fatalf("the chat does not end; it printed %q and %q", s.out, s.err)
 		return nil
 	}
 }
@@ -240,7 +240,7 @@ func says(t *testing.T, text string, pieces ...string) {
 	for _, p := range pieces {
 		_, after, ok := strings.Cut(rest, p)
 		if !ok {
-			t.Fatalf("it does not say %q, but\n%s", p, text)
+			t.Fatalf("%q is missing from\n%s", p, text)
 		}
 		rest = after
 	}
@@ -250,7 +250,7 @@ func says(t *testing.T, text string, pieces ...string) {
 func silent(t *testing.T, text string, pieces ...string) {
 	t.Helper()
 	if i := slices.IndexFunc(pieces, func(p string) bool { return strings.Contains(text, p) }); i >= 0 {
-		t.Fatalf("it says %q:\n%s", pieces[i], text)
+		t.Fatalf("got %q:\n%s", pieces[i], text)
 	}
 }
 

@@ -131,7 +131,7 @@ func TestExecute(t *testing.T) {
 	asked := d.model.Requests()
 	request := fmt.Sprintf("%+v", asked[len(asked)-1].Window)
 	if !strings.Contains(request, "Ran `cat here.txt`\n```\nice\n```") || strings.Contains(request, "secret") {
-		t.Errorf("the model was asked\n%s", request)
+		t.Errorf("the model received\n%s", request)
 	}
 	d.press("!\r")
 	d.sees("! needs a command")
@@ -149,7 +149,7 @@ func TestExecuteInPipe(t *testing.T) {
 	says(t, s.messages(), "user: !echo ran\n", "user: see @x\nassistant", "user: exit\n")
 }
 
-// TestEscape stops an answer with Escape, and opens the rewind with two.
+// TestEscape stops an answer with Escape, and opens the rewind with two, or with /rewind.
 func TestEscape(t *testing.T) {
 	d := sitDown(t, nil, scripted.Hang(1, scripted.Reply("one two three")), scripted.Reply("fine"))
 	d.press("hello\r")
@@ -168,6 +168,10 @@ func TestEscape(t *testing.T) {
 	d.press("\x1b")
 	d.shows("Esc again")
 	d.press("\x1b")
+	d.shows("go back to before:")
+	d.press("\x1b")
+	d.shows("on disk\n›")
+	d.press("/rewind\r")
 	d.shows("go back to before:")
 	d.press("\x1b[B\r")
 	d.sees("/rewind ")

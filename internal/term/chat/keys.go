@@ -95,7 +95,7 @@ const rewindRows = 100
 
 // pickRewind lets the user choose a message to go back to, and whether files are restored
 // too. The text of the message is put into the input line.
-func (c branchCommands) pickRewind(ctx context.Context, _ string) error {
+func (c branchCommands) pickRewind(ctx context.Context) error {
 	said, err := c.saidMessages(ctx)
 	if err != nil {
 		return err

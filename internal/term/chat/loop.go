@@ -171,7 +171,7 @@ func (c *chat) handle(ctx context.Context, l message) error {
 		return nil
 	}
 	if l.picks {
-		return c.runInterruptible(ctx, func(ctx context.Context) error { return branchCommands{c}.pickRewind(ctx, "") })
+		return c.runInterruptible(ctx, func(ctx context.Context) error { return branchCommands{c}.pickRewind(ctx) })
 	}
 	if !l.literal {
 		if done, err := (typing{c}).handleTyped(ctx, text); done {

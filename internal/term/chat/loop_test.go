@@ -56,7 +56,7 @@ func TestQueue(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := s.messages(); got != "user: one\nassistant: first\nuser: two\nassistant: second" {
-		t.Errorf("it was said:\n%s", got)
+		t.Errorf("the log is:\n%s", got)
 	}
 	if s.out.String() != "first\nsecond\n" {
 		t.Errorf("stdout has %q", s.out)
@@ -174,12 +174,12 @@ func TestNotSaved(t *testing.T) {
 	s.does("lost")
 	says(t, s.err.String(), "NOT SAVED: ", "hint: the disk may be full")
 	if n := len(s.model.Requests()); n > 0 {
-		t.Errorf("the model was asked %d times", n)
+		t.Errorf("the model was called %d times", n)
 	}
 	disk.is = false
 	s.does("kept")
 	if got := s.messages(); got != "user: kept\nassistant: fine" {
-		t.Errorf("it was said:\n%s", got)
+		t.Errorf("the log is:\n%s", got)
 	}
 }
 
@@ -197,7 +197,7 @@ func TestFailures(t *testing.T) {
 		step   scripted.Step
 		pieces []string
 	}{
-		{"a wrong key", fail(provider.Auth), []string{"firn: anthropic/m: API key rejected", "hint: put a valid API key into ANTHROPIC_API_KEY"}},
+		{"a wrong key", fail(provider.Auth), []string{"firn: anthropic/m: API key rejected", "hint: set ANTHROPIC_API_KEY to a valid API key"}},
 		{"a refusal", fail(provider.BadRequest), []string{"firn: anthropic/m: request rejected: no\n"}},
 		{"something else", scripted.Fail(errors.New("odd\nthing")), []string{"firn: odd thing\n"}},
 	}
@@ -209,7 +209,7 @@ func TestFailures(t *testing.T) {
 			s.does("/retry")
 			says(t, s.messages(), "user: hello\n", "(error)\nassistant: fine")
 			if strings.Count(s.messages(), "user: ") != 1 || s.out.String() != "fine\n" {
-				t.Errorf("it was said %q, stdout has %q", s.messages(), s.out)
+				t.Errorf("the log is %q, stdout has %q", s.messages(), s.out)
 			}
 			s.does("/retry")
 			says(t, s.err.String(), "nothing is left to answer")
@@ -253,11 +253,11 @@ func TestListen(t *testing.T) {
 			got = append(got, l.Text)
 		}
 		if fmt.Sprintf("%q", got) != fmt.Sprintf("%q", c.want) {
-			t.Errorf("of %.20q came %.60q", c.input, got)
+			t.Errorf("%.20q gave %.60q", c.input, got)
 		}
 	}
 	if _, ok := <-readEvents(nil, nil, nil); ok {
-		t.Error("something came of nothing")
+		t.Error("empty input gave a line")
 	}
 	var output string
 	for range readEvents(io.MultiReader(strings.NewReader("a\n"), broken{}), nil, func(s string) { output = s }) {
@@ -266,7 +266,7 @@ func TestListen(t *testing.T) {
 		t.Errorf("the output is %q", output)
 	}
 	if _, err := readLine(bufio.NewReader(broken{})); err == nil {
-		t.Error("a broken input is taken for a line")
+		t.Error("a broken input is treated as a line")
 	}
 	// A closed reader does not block.
 	gone := make(chan struct{})

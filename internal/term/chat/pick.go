@@ -56,6 +56,9 @@ func (p *sessionPicker) find(ctx context.Context, text string, wide bool, show f
 	if err != nil {
 		return
 	}
+	p.mu.Lock()
+	clear(p.hits) // of another text
+	p.mu.Unlock()
 	found := match.Sessions(all, text)
 	show(p.rows(found))
 	if len([]rune(strings.TrimSpace(text))) < minContent {

@@ -122,7 +122,7 @@ func authHint(provider string, o Options) string {
 	if variable == "" {
 		return "choose another model with -m or /model; " + offlineModel + " needs no key"
 	}
-	return "put a valid API key into " + variable + ", or choose another model with -m or /model; " + offlineModel + " needs no key"
+	return "set " + variable + " to a valid API key, or choose another model with -m or /model; " + offlineModel + " needs no key"
 }
 
 // levels are the thinking levels.

@@ -53,8 +53,9 @@ type streams struct {
 
 	// outOpen and talkOpen are true if the last line of the stream is incomplete.
 	outOpen, talkOpen bool
-	// call is the tool call of the incomplete line.
-	call string
+	// call is the tool call of the incomplete line, talkWidth its width.
+	call      string
+	talkWidth int
 	// waiting is the number of queued lines.
 	waiting int
 	// err is the first error while printing an answer.
@@ -65,8 +66,13 @@ func newStreams(o Options) *streams {
 	return &streams{out: o.Stdout, talk: o.Stderr, terminal: o.Terminal}
 }
 
-// width returns 0: a stream has no width.
-func (s *streams) width() int { return 0 }
+// width returns the columns of a terminal without line editing. Other streams have no width.
+func (s *streams) width() int {
+	if !s.terminal.Err {
+		return 0
+	}
+	return s.terminal.Columns
+}
 
 func (s *streams) seen() bool { return s.terminal.Err }
 
@@ -144,8 +150,12 @@ func problemLines(err error, hint string) []string {
 func (s *streams) line(text string) {
 	s.endOut()
 	s.endTalk()
-	s.put(text + "\n")
+	s.put(strings.Join(prose.WrapAll(strings.Split(text, "\n"), s.width()), "\n") + "\n")
 }
+
+// promptWidth is the width of a prompt that may be on the line of a call: a line was typed
+// before it was shown.
+const promptWidth = 2
 
 // callBegins prints a call on a terminal and leaves the line open for its result.
 func (s *streams) callBegins(id, what string) {
@@ -156,8 +166,9 @@ func (s *streams) callBegins(id, what string) {
 	}
 	s.endOut()
 	s.endTalk()
-	s.put(s.dim("· " + what + " …"))
-	s.talkOpen, s.call = true, id
+	rows := prose.Wrap("· "+what+" …", s.width()-promptWidth)
+	s.put(s.dim(strings.Join(rows, "\n")))
+	s.talkOpen, s.call, s.talkWidth = true, id, promptWidth+prose.Width(rows[len(rows)-1])
 }
 
 // callEnds prints the result of a call, on the call's line if that is still open.
@@ -165,7 +176,11 @@ func (s *streams) callEnds(id, what, how string) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	if s.talkOpen && s.call == id {
-		s.put(s.dim(" "+how) + "\n")
+		rows := []string{" " + how}
+		if width := s.width(); width > 0 && s.talkWidth+1+prose.Width(how) > width {
+			rows = append([]string{""}, prose.Wrap("  "+how, width)...)
+		}
+		s.put(s.dim(strings.Join(rows, "\n")) + "\n")
 		s.talkOpen, s.call = false, ""
 		return
 	}

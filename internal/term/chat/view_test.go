@@ -57,7 +57,7 @@ func TestNoReply(t *testing.T) {
 	before := s.out.String()
 	s.does("ping")
 	if s.out.String() != before {
-		t.Errorf("in a pipe it says %q", s.out.String()[len(before):])
+		t.Errorf("in a pipe: %q", s.out.String()[len(before):])
 	}
 }
 
@@ -113,7 +113,7 @@ func TestEvents(t *testing.T) {
 	v.event(event(t, wire.CompactionCompleted, wire.Compaction{Strategy: "model"}))
 	v.event(event(t, wire.NoticeEvent, wire.Notice{Text: "Compaction finished"}))
 	if strings.Count(err.String(), "\n") != 1 {
-		t.Errorf("a compaction is told twice: %q", err.String())
+		t.Errorf("a compaction is reported twice: %q", err.String())
 	}
 }
 
@@ -166,11 +166,11 @@ func TestStatusLine(t *testing.T) {
 	}}
 	used := wire.Counters{Input: 5, Output: 6, Cost: 0.5}
 	if got, want := statusLine(s, used, 42, 0), "A trip · ⎇ 2 · firn/offline · ▰▰▰▰▱▱▱▱▱▱ ~35% of 1k · 5 in, 6 out · $0.5000 · #42 on disk"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	s.Title, s.State.Window, used.Cost = "", wire.Usage{Tokens: 7}, 0
 	if got, want := statusLine(s, used, 0, 0), "⎇ 2 · firn/offline · 7 tokens · 5 in, 6 out · on disk up to 12,345"; got != want {
-		t.Errorf("it says %q, want %q", got, want)
+		t.Errorf("got %q, want %q", got, want)
 	}
 	for tokens, want := range map[int64]string{0: "▱▱▱▱▱▱▱▱▱▱ 0% of 100", 4: "▱▱▱▱▱▱▱▱▱▱ 4% of 100", 5: "▰▱▱▱▱▱▱▱▱▱ 5% of 100", 100: "▰▰▰▰▰▰▰▰▰▰ 100% of 100", 300: "▰▰▰▰▰▰▰▰▰▰ 300% of 100"} {
 		if got := windowBar(wire.Usage{Tokens: tokens, Window: 100}); got != want {

@@ -9,7 +9,7 @@ import (
 	"firn.dev/wire"
 )
 
-// TestGitNote checks that firn blame says why it knows no commits.
+// TestGitNote checks that firn blame explains why it knows no commits.
 func TestGitNote(t *testing.T) {
 	outside, inside := t.TempDir(), t.TempDir()
 	if err := os.MkdirAll(filepath.Join(inside, ".git"), 0o700); err != nil {

@@ -4,7 +4,6 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"os"
 	"path/filepath"
 	"strings"
 
@@ -92,8 +91,8 @@ func (p overviewCommands) browseCommand() *cobra.Command {
 
 // browse shows sessions on the whole screen until the user leaves.
 func (p overviewCommands) browse(ctx context.Context, c *client.Client, o *browse.Options, mouse *bool, args []string) (result browse.Result, err error) {
-	in, ok1 := p.stdin.(*os.File)
-	out, ok2 := p.stdout.(*os.File)
+	in, ok1 := fileOf(p.stdin)
+	out, ok2 := fileOf(p.stdout)
 	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(out) || p.env("TERM") == "dumb" || p.json {
 		return result, &hinted{failure.Of(firn.ErrUnsupported, "firn browse needs a terminal"), "firn ls lists sessions, firn cat SESSION prints one"}
 	}

@@ -12,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn.dev"
+	"firn.dev/internal/base/approve"
 	"firn.dev/internal/disk/history"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/term/chat"
@@ -75,12 +76,14 @@ openai-chat/…, over the older chat completions API), ollama/… on this machin
 Providers: `
 	chatHelpMore = `.
 
-The agent's tools can read files in the current directory. They can write only
-in the directory given by --workspace, and run commands only with
---allow-shell. AGENTS.md, CLAUDE.md and FIRN.md in that directory and its
-parents, up to the root of the repository, are read as instructions, with the
-files they include by @include PATH; firn window shows them. With a running
-gateway the tools act here too: this process runs them, as you, in this
+The agent's tools can read files in the current directory, or in that of
+--workspace. At a terminal they can also write there and run commands: the chat
+asks before each such call. With -p, in a pipe or with the gateway of another
+home they write only with --workspace or --approve, and run commands only with
+--allow-shell or --approve. --approve read-only offers neither. AGENTS.md,
+CLAUDE.md and FIRN.md in that directory and its parents, up to the root of the
+repository, are read as instructions, with the files they include by
+@include PATH; firn window shows them. With a running gateway the tools act here too: this process runs them, as you, in this
 directory. If it ends during a call, the call counts as interrupted.
 
 With --ephemeral the chat exists only in memory: nothing is written to the
@@ -134,11 +137,11 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 	flags.BoolVarP(&f.print, "print", "p", false, "print the answer and exit")
 	flags.StringVar(&f.output, "output-format", formatText, "with -p, how answers are printed: `format` text, json or stream-json")
 	flags.StringVar(&f.input, "input-format", formatText, "with -p, what stdin contains: `format` text, or stream-json for one message per line")
-	flags.StringVar(&f.workspace, "workspace", "", "`directory` the tools may read and write (default the current one, read-only)")
-	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions")
+	flags.StringVar(&f.workspace, "workspace", "", "`directory` the tools may read and write (default the current one; with -p or in a pipe, and without --approve, read-only)")
+	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions (default at a terminal, where each is asked about, and with --approve)")
 	flags.StringVar(&f.Thinking, "thinking", "", "thinking `level` of this chat, off to xhigh; not saved in the session")
 	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only; it is not saved and cannot be resumed")
-	flags.StringVar(&f.Approve, "approve", "", "which tool calls run without asking: a `mode` of read-only, ask, accept-edits, everything (default ask at a terminal, everything with -p and in a pipe, unless approvals.mode is set)")
+	flags.StringVar(&f.Approve, "approve", "", "which tool calls run without asking: a `mode` of read-only, ask, accept-edits, everything (default ask at a terminal, everything with -p and in a pipe, unless defaults.approvals.mode is set)")
 	flags.BoolVar(&f.noTools, "no-tools", false, "run the agent without tools")
 }
 
@@ -155,10 +158,10 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 		o.Resume = string(id)
 	}
 	o.Prompt = strings.Join(args, " ")
-	o.Stdin, o.Stdout, o.Stderr = p.stdin, p.stdout, p.stderr
+	o.Stdin, o.Stdout, o.Stderr = p.stdin, plainStream(p.stdout), plainStream(p.stderr)
 	o.Terminal = chat.Terminal{
 		In: isTerminal(p.stdin), Out: isTerminal(p.stdout), Err: isTerminal(p.stderr),
-		Dim: p.env("TERM") != "dumb",
+		Dim: p.env("TERM") != "dumb", Columns: columnsOf(p.stderr),
 	}
 	if f.output == formatJSON {
 		p.json = true
@@ -193,8 +196,8 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 // openDevice enables line editing if the streams are a capable terminal. The returned
 // function releases the terminal.
 func (p chatCommands) openDevice(o *chat.Options) (release func()) {
-	in, ok1 := p.stdin.(*os.File)
-	talk, ok2 := p.stderr.(*os.File)
+	in, ok1 := fileOf(p.stdin)
+	talk, ok2 := fileOf(p.stderr)
 	if !ok1 || !ok2 || !line.IsTerminal(in) || !line.IsTerminal(talk) || p.env("TERM") == "dumb" {
 		return func() {}
 	}
@@ -210,18 +213,17 @@ func (p chatCommands) openDevice(o *chat.Options) (release func()) {
 	return release
 }
 
-// chatClient connects to the gateway. A gateway in this process gets the tools that the
-// flags allow; a remote one has its own.
+// chatClient connects to the gateway, with the tools that the flags allow.
 func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Options) (release func() error, err error) {
 	dir, err := f.directory()
 	if err != nil {
 		return nil, err
 	}
-	tools := &Tools{Workspace: dir, Write: f.workspace != "", Shell: f.shell, None: f.noTools}
 	settings, err := p.settings()
 	if err != nil {
 		return nil, err
 	}
+	tools := f.tools(dir, o.Terminal.In && settings.Client.Gateway == "")
 	if o.Model != "" {
 		if o.Model, err = p.resolveModel(cmd.Context(), settings, o.Model); err != nil {
 			return nil, err
@@ -276,9 +278,17 @@ func (t *Tools) text() string {
 	case t.Workspace == "":
 		return "none"
 	case !t.Write:
-		return t.Workspace + ", read-only; --workspace allows the tools to write"
+		return t.Workspace + ", read-only; --workspace or --approve allows the tools to write"
 	}
 	return t.Workspace
+}
+
+// tools returns the tools of a chat in a directory. Where calls are subject to approval, by
+// --approve or because a user can be asked, tools may write and run commands. asks is false
+// if it is not this home's gateway that decides which calls need approval.
+func (f *chatFlags) tools(dir string, asks bool) *Tools {
+	approved := f.Approve != "" && f.Approve != string(approve.ReadOnly) || f.Approve == "" && asks && !f.print
+	return &Tools{Workspace: dir, Write: f.workspace != "" || approved, Shell: f.shell || approved && !f.noTools, None: f.noTools}
 }
 
 // check rejects incompatible flags.

@@ -25,6 +25,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"firn.dev/client"
 	"firn.dev/internal/base/typo"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/migrate"
@@ -48,6 +49,9 @@ type Process struct {
 	// Host returns the tools that this process runs for turns of a gateway in another one.
 	// If nil, that is not supported.
 	Host func(o GatewayOptions, agentName string) (Host, error)
+	// LocalFiles returns the files that tools of this machine changed, by their contents in a
+	// home. If nil, that is not supported.
+	LocalFiles func(home string) client.LocalFiles
 	// Serve runs a gateway for other processes until ctx is canceled. If nil, that is not
 	// supported.
 	Serve func(ctx context.Context, s Serving) error
@@ -68,13 +72,14 @@ type Process struct {
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
-		interrupts: proc.Interrupts, open: proc.Open, host: proc.Host, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, models: proc.Models, build: proc.Build, now: time.Now,
+		interrupts: proc.Interrupts, open: proc.Open, host: proc.Host, localFiles: proc.LocalFiles, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, models: proc.Models, build: proc.Build, now: time.Now,
 	}
+	p.stdout, p.stderr = p.asciiStream(p.stdout), p.asciiStream(p.stderr)
 	root := p.root()
 	root.SetArgs(tagArgs(joinResume(args)))
 	root.SetIn(proc.Stdin)
-	root.SetOut(proc.Stdout)
-	root.SetErr(proc.Stderr)
+	root.SetOut(p.stdout)
+	root.SetErr(p.stderr)
 	err := root.ExecuteContext(ctx)
 	if err != nil && ctx.Err() != nil && !errors.Is(err, ctx.Err()) {
 		err = ctx.Err() // the command was interrupted, regardless of its error
@@ -93,6 +98,7 @@ type program struct {
 	environ        []string
 	open           func(ctx context.Context, o GatewayOptions) (Opened, error)
 	host           func(o GatewayOptions, agentName string) (Host, error)
+	localFiles     func(home string) client.LocalFiles
 	serve          func(ctx context.Context, s Serving) error
 	carry, copy    migrator
 	now            func() time.Time
@@ -138,6 +144,7 @@ func (p *program) root() *cobra.Command {
 	help := about.helpCommand()
 	root.SetHelpCommand(help)
 	root.SetUsageFunc(printUsage)
+	p.wrapHelp(root)
 	root.AddCommand(help)
 	root.AddCommand(chatCommands{p}.chatCommand())
 	root.AddCommand(p.sessionCommands()...)

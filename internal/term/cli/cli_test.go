@@ -130,7 +130,7 @@ func TestBar(t *testing.T) {
 	bar.Set(1, 2)
 	bar.Clear()
 	if b.Len() > 0 {
-		t.Errorf("what is no terminal was shown %q", b.String())
+		t.Errorf("output that is not a terminal received %q", b.String())
 	}
 	p.progress = true
 	bar = p.newBar("reading")
@@ -148,7 +148,7 @@ func TestBar(t *testing.T) {
 	}
 	defer null.Close()
 	if isTerminal(null) {
-		t.Error("the null device was taken for a terminal")
+		t.Error("the null device was treated as a terminal")
 	}
 }
 
@@ -166,7 +166,7 @@ func TestDemoLines(t *testing.T) {
 {"step":"another","ok":false,"result":"failed","ms":1234}
 `
 	if b.String() != want {
-		t.Errorf("it says\n%s\nwant\n%s", b.String(), want)
+		t.Errorf("got\n%s\nwant\n%s", b.String(), want)
 	}
 }
 
@@ -231,6 +231,6 @@ func TestWindowRuns(t *testing.T) {
       all before  hidden
 `
 	if got := windowDiff(w); got != want {
-		t.Errorf("it says\n%s\nwant\n%s", got, want)
+		t.Errorf("got\n%s\nwant\n%s", got, want)
 	}
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/client"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/demo"
 	"firn.dev/wire"
@@ -57,11 +58,11 @@ func TestListFits(t *testing.T) {
 	}}
 	p := overviewCommands{&program{now: func() time.Time { return now }, env: func(string) string { return "" }}}
 	for _, width := range []int{40, 80, 120} {
-		text := p.lsText(page, 100, width)
+		text := p.lsText(page, client.Query{}, 100, width)
 		fitsWidth(t, text, width)
 		golden(t, fmt.Sprintf("ls-%d", width), text)
 	}
-	if head, _, _ := strings.Cut(p.lsText(page, 100, 0), "\n"); strings.Join(strings.Fields(head), " ") != "ID TITLE AGENT KEY TURNS WINDOW TOKENS SIZE UPDATED ⎇" {
+	if head, _, _ := strings.Cut(p.lsText(page, client.Query{}, 100, 0), "\n"); strings.Join(strings.Fields(head), " ") != "ID TITLE AGENT KEY TURNS WINDOW TOKENS SIZE UPDATED ⎇" {
 		t.Errorf("without a screen the columns are %q", head)
 	}
 }

@@ -126,6 +126,9 @@ func (p *program) connect(ctx context.Context, o GatewayOptions) (c *client.Clie
 	}
 	if address := settings.Client.Gateway; address != "" {
 		c, err := p.dial(address, settings)
+		if err == nil && p.localFiles != nil {
+			c.Files.Local = p.localFiles(settings.Home)
+		}
 		return c, closer(c), err
 	}
 	if address, ok := client.Find(ctx, o.Home, nil); ok {

@@ -40,7 +40,7 @@ func TestConvertHalf(t *testing.T) {
 		Stdin: &cutOff{line, cancel}, Stdout: io.Discard, Stderr: &said, Env: os.Getenv,
 	})
 	if code != 130 || !strings.HasPrefix(said.String(), "firn: interrupted\n") {
-		t.Errorf("it ended with %d and said %q", code, &said)
+		t.Errorf("it exited with %d and printed %q", code, &said)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)

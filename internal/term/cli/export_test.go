@@ -47,7 +47,7 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 					t.Errorf("%s to %q: %v, and the file: %v", report, out, err, there)
 				}
 				if said := stdout.String() + stderr.String(); masks != strings.Contains(said, "masked ") || !masks && (said != "" || !errors.Is(err, firn.ErrUnsupported)) {
-					t.Errorf("%s to %q: said %q, %v", report, out, said, err)
+					t.Errorf("%s to %q: printed %q, %v", report, out, said, err)
 				}
 				if err := (exchangeCommands{p}).export(t.Context(), c, "0199-test", wire.Export{Format: "pi"}, "", plan); err != nil {
 					t.Errorf("without masking: %v", err)

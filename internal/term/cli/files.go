@@ -51,6 +51,12 @@ func restoreFiles(ctx context.Context, c *client.Client, s wire.Session, q wire.
 	if err != nil {
 		return planned, err
 	}
+	if there := filesElsewhere(planned.Steps); len(there) > 0 && !f.skip {
+		return planned, &hinted{
+			fmt.Errorf("%s: changed by a terminal with another home, which has the content: %w", changedList(there), firn.ErrUnsupported),
+			"run the same command there, with --gateway; --skip-changed leaves such files alone",
+		}
+	}
 	if changed := changedFiles(planned.Steps); len(changed) > 0 && !f.skip {
 		return planned, &hinted{
 			fmt.Errorf("%s changed since the session wrote it: %w", changedList(changed), firn.ErrConflict),
@@ -59,6 +65,17 @@ func restoreFiles(ctx context.Context, c *client.Client, s wire.Session, q wire.
 	}
 	q.Plan = false
 	return c.Files.Rewind(ctx, s.ID, q)
+}
+
+// filesElsewhere returns the files that only another terminal can restore.
+func filesElsewhere(steps []wire.FileStep) []string {
+	var paths []string
+	for _, s := range steps {
+		if s.Problem == wire.FileElsewhere {
+			paths = append(paths, s.Path)
+		}
+	}
+	return paths
 }
 
 func changedFiles(steps []wire.FileStep) []string {

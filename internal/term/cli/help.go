@@ -191,3 +191,33 @@ func listFlags(b *strings.Builder, cmd *cobra.Command) {
 	everywhere.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
 	fmt.Fprintf(b, "\nGlobal flags: %s; see firn help.\n", strings.Join(names, ", "))
 }
+
+// wrapHelp wraps the help at a terminal. On a narrow one the second column moves to the left.
+func (p *program) wrapHelp(root *cobra.Command) {
+	show := root.HelpFunc()
+	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
+		width := columnsOf(p.stdout)
+		if width == 0 {
+			show(cmd, args)
+			return
+		}
+		var b strings.Builder
+		cmd.SetOut(&b)
+		show(cmd, args)
+		cmd.SetOut(p.stdout)
+		lines := strings.Split(b.String(), "\n")
+		for i, l := range lines {
+			if text := strings.TrimLeft(l, " "); width < helpColumns && len(l)-len(text) > width/3 {
+				lines[i] = strings.Repeat(" ", helpIndent) + text
+			}
+		}
+		fmt.Fprint(p.stdout, wrapText(strings.Join(lines, "\n"), width))
+	})
+}
+
+const (
+	// helpColumns is the width that the help is written for.
+	helpColumns = 80
+	// helpIndent is the indentation of the second column on a narrow terminal.
+	helpIndent = 6
+)

@@ -46,7 +46,7 @@ func TestTypedIn(t *testing.T) {
 		all, unread, err = typedIn(t.Context(), c, "s", []firn.EntryID{"e3"})
 		if broken {
 			if err == nil {
-				t.Errorf("of entries of what breaks off %s was typed", all)
+				t.Errorf("for interrupted entries %s was typed", all)
 			}
 		} else if got := fmt.Sprint(all); got != "[plugh]" || unread != nil || err != nil {
 			t.Errorf("of an entry %s was typed, %v, %v", got, unread, err)

@@ -9,9 +9,11 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/typo"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/chat"
 	"firn.dev/wire"
@@ -42,8 +44,9 @@ session that started them. ⚠ is the number of unreadable places known to the
 list: damage in the live part of the listed sessions, and damage found when the
 sessions were last indexed. firn verify reads every byte. Archived and hidden
 sessions are listed only on request; their number is printed below the list.
+--sort and --order sort like the list on the pages; sub-agents are not moved then.
 Sessions without a message, title or other entry are listed only with --empty.`,
-		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --cwd . --since 7d\n  firn ls --json | jq -r '.items[].id'",
+		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --cwd . --since 7d\n  firn ls --sort cost -n 10\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
 		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
 			return p.ls(ctx, c, q, int(count))
@@ -51,6 +54,9 @@ Sessions without a message, title or other entry are listed only with --empty.`,
 	}
 	cmd.PreRunE = func(*cobra.Command, []string) (err error) {
 		if q.Since, err = parseTime("--since", since, p.now()); err != nil {
+			return err
+		}
+		if err := checkSort(cmd, q); err != nil {
 			return err
 		}
 		if q.Until, err = parseTime("--until", until, p.now()); err != nil || q.Directory == "" {
@@ -65,6 +71,16 @@ Sessions without a message, title or other entry are listed only with --empty.`,
 	}
 	flags := cmd.Flags()
 	flags.VarP(&count, "number", "n", "list at most `N`, or all")
+	flags.StringVar(&since, "since", "", "only sessions with an entry since this `time`: a date, a time, or an age (7d, 12h)")
+	flags.StringVar(&until, "until", "", "only sessions whose latest entry is before this `time`")
+	addQueryFlags(flags, &q)
+	return cmd
+}
+
+// addQueryFlags defines the flags that select and sort sessions.
+func addQueryFlags(flags *pflag.FlagSet, q *client.Query) {
+	flags.StringVar(&q.Sort, "sort", "", "sort by this `field`: "+strings.Join(sortFields, ", ")+" (default updated)")
+	flags.StringVar(&q.Order, "order", "", "sort in this `order`: asc or desc (default asc for title, desc for the others)")
 	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
 	flags.StringVar(&q.Key, "key", "", "only sessions of this `key`")
 	flags.StringVar(&q.Text, "text", "", "only sessions with this `text` in the title or first message")
@@ -72,13 +88,27 @@ Sessions without a message, title or other entry are listed only with --empty.`,
 	flags.StringVar(&q.Source, "source", "", "only sessions of this `source`: a mirrored directory of another tool, or firn for your own")
 	flags.StringVar(&q.Sender, "sender", "", "only direct conversations with this `person`")
 	flags.StringVar(&q.Directory, "cwd", "", "only sessions started in this `directory`, or with messages sent from it")
-	flags.StringVar(&since, "since", "", "only sessions with an entry since this `time`: a date, a time, or an age (7d, 12h)")
-	flags.StringVar(&until, "until", "", "only sessions whose latest entry is before this `time`")
 	flags.BoolVar(&q.Archived, "archived", false, "list archived sessions")
 	flags.BoolVar(&q.Hidden, "hidden", false, "list hidden sessions")
 	flags.BoolVar(&q.Empty, "empty", false, "include sessions without messages")
 	flags.BoolVar(&q.Live, "live", false, "only sessions with a running turn")
-	return cmd
+}
+
+// sortFields are the fields that a list can be sorted by, as in the API.
+var sortFields = []string{"updated", "created", "title", "turns", "size", "cost"}
+
+// checkSort rejects unknown sort fields and orders.
+func checkSort(cmd *cobra.Command, q client.Query) error {
+	if q.Sort != "" && !slices.Contains(sortFields, q.Sort) {
+		if near := typo.Nearest(q.Sort, sortFields, 2); near != "" {
+			return usage(cmd, "unknown sort field %q; did you mean %s?", q.Sort, near)
+		}
+		return usage(cmd, "unknown sort field %q: expected %s", q.Sort, strings.Join(sortFields, ", "))
+	}
+	if q.Order != "" && q.Order != "asc" && q.Order != "desc" {
+		return usage(cmd, "unknown order %q: expected asc or desc", q.Order)
+	}
+	return nil
 }
 
 // ls lists sessions.
@@ -101,7 +131,7 @@ func (p overviewCommands) ls(ctx context.Context, c *client.Client, q client.Que
 	}
 	return p.print(page, func() string {
 		width := columnsOf(p.stdout)
-		return p.lsText(page, most, width) + wrapText(p.archivedNote(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), width)
+		return p.lsText(page, q, most, width) + wrapText(p.archivedNote(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), width)
 	})
 }
 
@@ -169,13 +199,17 @@ var lsColumns = []prose.Column{
 }
 
 // lsText formats a list of sessions for a width; zero does not limit it.
-func (p overviewCommands) lsText(page wire.Page[wire.Session], most, width int) string {
+func (p overviewCommands) lsText(page wire.Page[wire.Session], q client.Query, most, width int) string {
 	ids := make([]firn.ID, len(page.Items))
 	for i, s := range page.Items {
 		ids[i] = s.ID
 	}
 	rows := [][]string{{"  ID", "TITLE", "AGENT", "KEY", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", "⎇", ""}}
-	for _, s := range nest(page.Items) {
+	items := page.Items
+	if q.Sort == "" && q.Order == "" { // a sorted list keeps its order
+		items = nest(items)
+	}
+	for _, s := range items {
 		rows = append(rows, p.lsRow(s, ids))
 	}
 	lines := prose.FitTable(rows, lsColumns, width)

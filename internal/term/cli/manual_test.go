@@ -54,7 +54,7 @@ func TestDocs(t *testing.T) {
 		t.Fatal(err)
 	}
 	if diff := cmp.Diff(string(text), want); diff != "" {
-		t.Errorf("docs/cli.md is out of date; write it anew with FIRN_UPDATE=1 go test ./internal/term/cli\n%s", diff)
+		t.Errorf("docs/cli.md is out of date; regenerate it with FIRN_UPDATE=1 go test ./internal/term/cli\n%s", diff)
 	}
 }
 
@@ -131,11 +131,11 @@ func TestManualPages(t *testing.T) {
 		}
 		for _, sub := range c.Commands() {
 			if c.Name() != "sessions" && !bytes.Contains(page, []byte(strings.ToUpper(sub.CommandPath()))) {
-				t.Errorf("the page of %s says nothing of %s", c.Name(), sub.Name())
+				t.Errorf("the page of %s does not mention %s", c.Name(), sub.Name())
 			}
 		}
 		if !bytes.Contains(overview, []byte(`firn\-`+c.Name())) || !strings.Contains(help.String(), "\n  "+c.Name()+" ") {
-			t.Errorf("firn.1 or firn help says nothing of %s", c.Name())
+			t.Errorf("firn.1 or firn help does not mention %s", c.Name())
 		}
 	}
 	if files, err := os.ReadDir(dir); err != nil || len(files) != commands+1 {
@@ -159,6 +159,6 @@ func TestExitCodesAreDocumented(t *testing.T) {
 		delete(want, m.Name)
 	}
 	if len(want) > 0 {
-		t.Errorf("nothing is told of the exit codes %v", want)
+		t.Errorf("the exit codes %v are not documented", want)
 	}
 }

@@ -185,7 +185,7 @@ func (p memoryCommands) memoryUndo(f *memoryFlags) *cobra.Command {
 	return cmd
 }
 
-// latestChange returns the latest change in force; empty if there is none.
+// latestChange returns the latest change in effect; empty if there is none.
 func latestChange(ctx context.Context, c *client.Client, at wire.MemoryPlace) (string, error) {
 	changes, err := c.Memory.Changes(ctx, at)
 	id := ""

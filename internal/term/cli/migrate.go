@@ -162,14 +162,18 @@ func (p storeCommands) reportMigration(r *migrate.Report, hint string) error {
 		return err
 	}
 	d := r.Differ[0]
-	name := string(d.Session)
+	name := "session " + string(d.Session)
 	if d.Key != "" {
 		name = "key " + d.Key
 	}
 	if d.TooLarge {
 		hint = "firn config set store.max_line 1gb"
 	}
-	return &hinted{failure.Of(firn.ErrConflict, "%s differ, first %s: %s", prose.Plural(len(r.Differ), "session"), name, d.Detail), hint}
+	text := fmt.Sprintf("%s differs: %s", name, d.Detail)
+	if n := len(r.Differ); n > 1 {
+		text = fmt.Sprintf("%d sessions or keys differ, first %s: %s", n, name, d.Detail)
+	}
+	return &hinted{failure.Of(firn.ErrConflict, "%s", text), hint}
 }
 
 // migrationText formats a report.
@@ -196,7 +200,7 @@ func migrationText(r *migrate.Report) string {
 		fmt.Fprintf(&b, "sha256 %s\n", r.Sum)
 	}
 	for _, d := range r.Differ {
-		name := string(d.Session)
+		name := "session " + string(d.Session)
 		if d.Key != "" {
 			name = "key " + d.Key
 		}

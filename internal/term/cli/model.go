@@ -31,7 +31,7 @@ func (p modelCommands) modelCommand() *cobra.Command {
 		GroupID: "talk",
 		Short:   "Choose the model, or list the models",
 		Long: `Choose the model of new chats from a list, at a terminal; otherwise print the
-list. Words filter it. The list has the models of the catalogue and those that
+list. Words filter it. The list has the models of the catalog and those that
 Ollama, LM Studio and servers in the settings on this machine report, with their
 context window, their price in US dollars per million tokens (input/output), and
 whether the API key is there. --json names the variable of each key.
@@ -99,7 +99,7 @@ func (p *program) table(s *config.Settings) modelchoice.Table {
 }
 
 // resolveModel returns the model that a name means. Local servers are asked only if no model
-// of the catalogue fits.
+// of the catalog fits.
 func (p *program) resolveModel(ctx context.Context, s *config.Settings, name string) (string, error) {
 	t := p.table(s)
 	if p.models == nil {
@@ -149,7 +149,7 @@ func (p modelCommands) chooseModel(ctx context.Context, words []string, project 
 	if !p.json && isTerminal(p.stdin) && isTerminal(p.stderr) && isTerminal(p.stdout) && p.env("TERM") != "dumb" {
 		return p.pickModel(ctx, m, project)
 	}
-	return p.print(m, func() string { return modelsText(m) })
+	return p.print(m, func() string { return modelsText(m, columnsOf(p.stdout)) })
 }
 
 // sortOffers puts the models that can be used now first: local ones, then those with a key.
@@ -213,27 +213,30 @@ func money(dollars float64) string {
 	return strings.TrimSuffix(text, ".00")
 }
 
+// modelColumns are the columns of the list. A narrow screen has no key, then no window.
+var modelColumns = []prose.Column{{Least: 24}, {Right: true, Drop: 2}, {Right: true, Drop: 3}, {Drop: 1}}
+
 // modelsText formats the list. A star marks the model of new chats.
-func modelsText(m models) string {
+func modelsText(m models, width int) string {
 	rows := [][]string{offerHead}
 	for _, o := range m.Items {
 		rows = append(rows, offerRow(o, m.Current))
 	}
-	lines := prose.Columns(rows, "lrrl")
-	lines = append(lines, fmt.Sprintf("%s · new chats here use %s (%s); to change it: firn model set MODEL", prose.Plural(m.Total, "model"), m.Current, m.Why))
+	lines := prose.FitTable(rows, modelColumns, width)
+	lines = append(lines, prose.Wrap(fmt.Sprintf("%s · new chats here use %s (%s); to change it: firn model set MODEL", prose.Plural(m.Total, "model"), m.Current, m.Why), width)...)
 	return strings.Join(lines, "\n") + "\n"
 }
 
 // pickModel lets the user choose from a list.
 func (p modelCommands) pickModel(ctx context.Context, m models, project bool) error {
-	in, ok1 := p.stdin.(*os.File)
-	talk, ok2 := p.stderr.(*os.File)
+	in, ok1 := fileOf(p.stdin)
+	talk, ok2 := fileOf(p.stderr)
 	if !ok1 || !ok2 {
-		return p.print(m, func() string { return modelsText(m) })
+		return p.print(m, func() string { return modelsText(m, columnsOf(p.stdout)) })
 	}
 	dev, release := line.Files(in, talk)
 	defer release()
-	term, err := line.Open(dev, line.Options{Styles: p.env("NO_COLOR") == ""})
+	term, err := line.Open(dev, line.Options{Styles: true, Palette: p.palette()})
 	if err != nil {
 		return err
 	}

@@ -56,12 +56,39 @@ Requires a running gateway with a TCP address: firn serve --listen
 // orderLogin requests a login code from the running gateway. A gateway in this process
 // would end before the browser connects, so it is not used.
 func (p gatewayCommands) orderLogin(ctx context.Context, order wire.LoginOrder) (wire.LoginCode, error) {
+	if err := p.awaitGateway(ctx); err != nil {
+		return wire.LoginCode{}, err
+	}
 	c, err := p.running(ctx, "open the web UI", "run firn serve --listen 127.0.0.1:7766")
 	if err != nil {
 		return wire.LoginCode{}, err
 	}
 	defer c.Close()
 	return c.Access.OrderLogin(ctx, order)
+}
+
+// openWait is how long firn open waits for a gateway that may be starting.
+const openWait = 2 * time.Second
+
+// awaitGateway waits until the gateway of the home is found, at most for a short time: firn
+// open is often run right after firn serve.
+func (p gatewayCommands) awaitGateway(ctx context.Context) error {
+	settings, err := p.settings()
+	if err != nil || settings.Client.Gateway != "" {
+		return err
+	}
+	ctx, cancel := context.WithTimeout(ctx, openWait)
+	defer cancel()
+	for ctx.Err() == nil {
+		if _, ok := client.Find(ctx, settings.Home, nil); ok {
+			return nil
+		}
+		select {
+		case <-time.After(openWait / 20):
+		case <-ctx.Done():
+		}
+	}
+	return nil
 }
 
 // running connects to the running gateway, for operations that a gateway in this process

@@ -80,7 +80,7 @@ func TestServiceUnit(t *testing.T) {
 	want := unitOf(unit.Service{Command: words, Home: settings.Home, Drain: time.Duration(settings.Gateway.Drain)}.Systemd())
 	for _, name := range []string{"TimeoutStopSec", "ExecReload", "Restart", "Type"} {
 		if known[name][0] != want[name][0] {
-			t.Errorf("%s is %s, and firn serve --print-unit says %s", name, known[name][0], want[name][0])
+			t.Errorf("%s is %s, but firn serve --print-unit prints %s", name, known[name][0], want[name][0])
 		}
 	}
 	for _, page := range regexp.MustCompile(`man:([a-z-]+)\(1\)`).FindAllStringSubmatch(packaging(t, "firn.service"), -1) {
@@ -155,7 +155,7 @@ func TestPagesHaveLicences(t *testing.T) {
 	for name := range bundle.Dependencies {
 		file := strings.ReplaceAll(strings.TrimPrefix(name, "@"), "/", "-") + ".txt"
 		if text := packaging(t, "licences/"+file); !strings.Contains(text, "Copyright") {
-			t.Errorf("the licence of %s is %q", name, text)
+			t.Errorf("the license of %s is %q", name, text)
 		}
 	}
 }

@@ -19,7 +19,7 @@ func (p *program) newBar(what string) *progress.Bar {
 
 // isTerminal reports whether a stream is a character device other than the null device.
 func isTerminal(stream any) bool {
-	file, ok := stream.(*os.File)
+	file, ok := fileOf(stream)
 	if !ok {
 		return false
 	}

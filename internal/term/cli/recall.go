@@ -48,15 +48,15 @@ func (p findCommands) recallCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "recall [PROMPT…]",
 		GroupID: "find",
-		Short:   "Print what earlier sessions say about a prompt or a file",
-		Long: `Print what notes and earlier sessions say about a prompt or a file, or nothing if
-they say nothing about it. It is meant for hooks of other tools: what it prints
-is added to the tool's prompt.
+		Short:   "Print relevant notes and earlier messages for a prompt or a file",
+		Long: `Print the notes and passages of earlier sessions that are relevant to a prompt or
+a file, or nothing. It is meant for hooks of other tools, which add the output to
+the prompt.
 
 With --for-prompt, the prompt is read from stdin; with --for-file -, the file.
 Stdin may also be the JSON that Claude Code and Codex pass to a hook. Then the
 output is JSON for that tool, and the exit code is 0 even after an error, so that
-a hook never blocks the tool. Hidden entries and the asking session are left
+a hook never blocks the tool. Hidden entries and the current session are left
 out, and secrets are masked.
 
 --install adds the hooks to a tool's settings: claude-code, codex or pi.`,
@@ -64,7 +64,7 @@ out, and secrets are masked.
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&f.forPrompt, "for-prompt", false, "read the prompt, or a hook's JSON, from stdin")
-	flags.StringVar(&f.forFile, "for-file", "", "recall what is known about this `file`; - reads it, or a hook's JSON, from stdin")
+	flags.StringVar(&f.forFile, "for-file", "", "recall messages about this `file`; - reads it, or a hook's JSON, from stdin")
 	flags.UintVar(&f.tokens, "tokens", 400, "print at most about `N` tokens")
 	flags.StringVar(&f.install, "install", "", "add hooks to a `tool`: claude-code, codex or pi")
 	flags.StringVar(&f.uninstall, "uninstall", "", "remove the hooks from a `tool`")
@@ -107,7 +107,7 @@ func (p findCommands) recall(cmd *cobra.Command, f recallFlags, args []string) e
 	return err
 }
 
-// printRecalled prints what is known about a query, in at most room bytes.
+// printRecalled prints the notes and messages relevant to a query, in at most room bytes.
 func (p findCommands) printRecalled(ctx context.Context, q recallQuery, room int) (err error) {
 	if q.prompt == "" && q.file == "" {
 		return nil
@@ -220,7 +220,7 @@ func formatRecalled(notes []wire.Recalled, hits []wire.Hit, now time.Time, room 
 	return head + strings.Join(parts, "") + end
 }
 
-// dayText returns the day of a text, and that it is old if it is.
+// dayText formats the day of a text and marks an old one.
 func dayText(at, now time.Time) string {
 	switch {
 	case at.IsZero():

@@ -38,7 +38,10 @@ messages next to them; --explain shows why.
   "a phrase"    these words in this order     prefix*    words with this prefix
   AND OR NOT    in capitals, and ( ); -word is NOT word, after a --
   role:user tool:bash agent:main key:… source:codex path:src/wal
-  session:0198c5a2 since:7d until:2026-11-01 in:tools
+  session:0198c5a2 since:7d until:2026-11-01 in:tools machines:hide
+
+Messages of jobs, hooks and sub-agents rank lower than those of people;
+--machines changes that.
 
 Tool output is searched with --in tools or --in all. Secrets are masked. The
 index is in the home; the search waits until it is up to date. Sessions that
@@ -46,17 +49,8 @@ cannot be read are listed on stderr, and the command exits with 8, as firn verif
 does.`,
 		Example: "  firn search flaky lock test\n  firn search '\"connection refused\" tool:bash since:7d'\n  firn search --role user --context 4 birthday --json",
 	}
+	addSearchFilters(cmd, &q)
 	flags := cmd.Flags()
-	flags.StringVar(&q.Role, "role", "", "only this `role`: user, assistant, tool, shell, system, summary or title")
-	flags.StringVar(&q.Tool, "tool", "", "only calls and output of this `tool`")
-	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
-	flags.StringVar(&q.Key, "key", "", "only sessions of this `key`")
-	flags.StringVar(&q.Source, "source", "", "only sessions of this `tool`; firn for your own")
-	flags.StringVar(&q.Path, "path", "", "only sessions started in this `directory`, or calls with a matching file")
-	flags.StringVar(&q.Session, "session", "", "only this `session`, by its id or the start of it")
-	flags.StringVar(&q.Since, "since", "", "only since this `time`: a date, a time, or an age (7d, 12h)")
-	flags.StringVar(&q.Until, "until", "", "only until this `time`")
-	flags.StringVar(&q.In, "in", "", "`part` to search: talk, tools or all")
 	flags.IntVarP(&contextItems, "context", "C", 4, "show `N` messages before and after each hit (default 1; with --json, 4)")
 	flags.VarP(&count, "number", "n", "show at most `N` hits, up to 100")
 	flags.BoolVar(&explain, "explain", false, "show what the score of each hit is made of")
@@ -78,6 +72,22 @@ does.`,
 	return cmd
 }
 
+// addSearchFilters adds the flags that narrow a search.
+func addSearchFilters(cmd *cobra.Command, q *wire.SearchQuery) {
+	flags := cmd.Flags()
+	flags.StringVar(&q.Role, "role", "", "only this `role`: user, assistant, tool, shell, system, summary or title")
+	flags.StringVar(&q.Tool, "tool", "", "only calls and output of this `tool`")
+	flags.StringVarP(&q.Agent, "agent", "a", "", "only sessions of this `agent`")
+	flags.StringVar(&q.Key, "key", "", "only sessions of this `key`")
+	flags.StringVar(&q.Source, "source", "", "only sessions of this `tool`; firn for your own")
+	flags.StringVar(&q.Path, "path", "", "only sessions started in this `directory`, or calls with a matching file")
+	flags.StringVar(&q.Session, "session", "", "only this `session`, by its id or the start of it")
+	flags.StringVar(&q.Since, "since", "", "only since this `time`: a date, a time, or an age (7d, 12h)")
+	flags.StringVar(&q.Until, "until", "", "only until this `time`")
+	flags.StringVar(&q.In, "in", "", "`part` to search: talk, tools or all")
+	flags.StringVar(&q.Machines, "machines", "", "`rank` of sessions of jobs, hooks and sub-agents: lower, equal, hide or only (default lower)")
+}
+
 // search searches messages. It waits while the index is being built.
 func (p findCommands) search(ctx context.Context, c *client.Client, q wire.SearchQuery, explain bool) error {
 	q.Key = keyOf(q.Key)
@@ -93,7 +103,7 @@ func (p findCommands) search(ctx context.Context, c *client.Client, q wire.Searc
 	if found.Unread > 0 {
 		p.notef("firn: %s could not be read and searched\nhint: run firn ls, then firn verify\n", prose.Plural(found.Unread, "place"))
 	}
-	text := func() string { return p.foundText(found, explain, q.Group) }
+	text := func() string { return wrapText(p.foundText(found, explain, q.Group), columnsOf(p.stdout)) }
 	if len(found.Items) == 0 {
 		text = func() string { return "no matches" + p.whyNothing(ctx, c) }
 	}

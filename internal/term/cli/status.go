@@ -31,13 +31,14 @@ func (p gatewayCommands) statusCommand() *cobra.Command {
 			}
 			chat.AddStates(ctx, c, s.Recent)
 			files := filesSize(ctx, c)
-			return p.print(s, func() string { return p.statusText(s, files) })
+			vectors := vectorProgress(ctx, c)
+			return p.print(s, func() string { return p.statusText(s, files, vectors) })
 		}),
 	}
 }
 
 // statusText formats the status.
-func (p gatewayCommands) statusText(s wire.Status, files int64) string {
+func (p gatewayCommands) statusText(s wire.Status, files int64, vectors string) string {
 	gateway := "not running; commands work without it"
 	if s.Gateway != "in-process" {
 		gateway = fmt.Sprintf("%s%s, process %d, %s", s.Gateway, andTCP(s), s.PID, formatUptime(p.now().Sub(s.Started)))
@@ -52,6 +53,9 @@ func (p gatewayCommands) statusText(s wire.Status, files int64) string {
 	}
 	if files > 0 {
 		rows = append(rows, []string{"files", prose.Size(files) + ", contents of files that tools changed"})
+	}
+	if vectors != "" {
+		rows = append(rows, []string{"vectors", vectors})
 	}
 	for i, a := range s.Agents {
 		rows = append(rows, []string{first("agents", i), fmt.Sprintf("%s, %s, window %s%s", prose.Clean(a.ID), prose.Clean(a.Provider+"/"+a.Model), about(a.Assumed), prose.Thousands(a.Window))})
@@ -75,6 +79,20 @@ func filesSize(ctx context.Context, c *client.Client) int64 {
 		return 0
 	}
 	return ops.Storage.Files
+}
+
+// vectorProgress describes the vectors of messages; empty without an embeddings endpoint.
+func vectorProgress(ctx context.Context, c *client.Client) string {
+	state, err := c.Index.State(ctx)
+	if err != nil || state.Vectors == nil {
+		return ""
+	}
+	v := state.Vectors
+	text := fmt.Sprintf("%s of %s messages, %s", prose.Grouped(int64(v.Done)), prose.Grouped(int64(v.Total)), prose.Clean(v.Model))
+	if v.Failed != "" {
+		text += "; failed: " + prose.OneLine(v.Failed, 200)
+	}
+	return text
 }
 
 // andTCP returns the additional TCP address of a gateway.

@@ -62,6 +62,6 @@ func TestVersionJSON(t *testing.T) {
 		}
 	}
 	if len(got) != len(want) {
-		t.Errorf("it tells %v", got)
+		t.Errorf("it prints %v", got)
 	}
 }

@@ -59,7 +59,7 @@ func TestFailedStep(t *testing.T) {
 			t.Errorf("the story was %v", lines)
 		}
 		if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-			t.Errorf("left behind: %v, %v", left, err)
+			t.Errorf("left over: %v, %v", left, err)
 		}
 	}
 }
@@ -74,7 +74,7 @@ func TestOutputFails(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left over: %v, %v", left, err)
 	}
 }
 
@@ -105,6 +105,6 @@ func TestNoGateway(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if left, err := os.ReadDir(temp); err != nil || len(left) > 0 {
-		t.Errorf("left behind: %v, %v", left, err)
+		t.Errorf("left over: %v, %v", left, err)
 	}
 }

@@ -237,6 +237,6 @@ func TestComplete(t *testing.T) {
 		}
 	}
 	if got := edit(t, newEditor(nil, nil), "a<tab>"); got != "a|" {
-		t.Errorf("nobody completes: %q", got)
+		t.Errorf("without a completer: %q", got)
 	}
 }

@@ -30,7 +30,10 @@ const previewRows = 5
 
 // finding is the state of a picker with a finder.
 type finding struct {
-	rows          []FoundRow
+	rows []FoundRow
+	// found is the number of times that the rows were replaced. A preview may depend on what
+	// was found, so it is made again.
+	found         int
 	wide          bool
 	narrow, whole string
 	preview       []string
@@ -52,6 +55,7 @@ func (p *picker) selected() string {
 func (p *picker) setRows(rows []FoundRow) {
 	before := cmp.Or(p.selected(), p.search.first)
 	p.search.rows = rows
+	p.search.found++
 	p.Rows, p.shown, p.at = make([]string, len(rows)), make([]int, len(rows)), 0
 	for i, r := range rows {
 		p.Rows[i], p.shown[i] = r.Text, i
@@ -100,7 +104,7 @@ func (t *Terminal) PickFrom(ctx context.Context, f Finder) (id string, ok bool) 
 	defer find.stop()
 	defer look.stop()
 	p.search.changed()
-	text, wide, shown := "\x00", false, "" // no text is like this one
+	text, wide, shown, found := "\x00", false, "", 0 // no text is like this one
 	for {
 		select {
 		case row, ok := <-picked:
@@ -114,7 +118,7 @@ func (t *Terminal) PickFrom(ctx context.Context, f Finder) (id string, ok bool) 
 		case <-p.search.asked:
 		}
 		t.mu.Lock()
-		again, selected := p.filter != text || p.search.wide != wide, p.selected()
+		again, selected, now := p.filter != text || p.search.wide != wide, p.selected(), p.search.found
 		text, wide = p.filter, p.search.wide
 		t.mu.Unlock()
 		if again {
@@ -123,8 +127,8 @@ func (t *Terminal) PickFrom(ctx context.Context, f Finder) (id string, ok bool) 
 				f.Find(ctx, text, wide, func(rows []FoundRow) { t.update(ctx, p, func() { p.setRows(rows) }) })
 			})
 		}
-		if selected != shown {
-			shown = selected
+		if selected != shown || now != found {
+			shown, found = selected, now
 			look.start(ctx, func(ctx context.Context) {
 				var lines []string
 				if selected != "" {

@@ -167,7 +167,7 @@ func TestManyLines(t *testing.T) {
 	s.types(strings.Repeat("a^J", 20) + "z")
 	s.screen.AwaitThat(t, "the end is seen", func() bool { return strings.Contains(s.screen.String(), "z") })
 	if n := strings.Count(s.screen.All(), "\n"); n > 10 {
-		t.Errorf("it takes up %d rows of 10:\n%s", n, s.screen.All())
+		t.Errorf("it uses %d rows of 10:\n%s", n, s.screen.All())
 	}
 	s.types("<enter>")
 	e := <-s.term.Events()
@@ -229,7 +229,7 @@ func TestSearchAndCompletion(t *testing.T) {
 	s.types("<tab><tab>")
 	s.sees("› /restore\n  /resume  /restore  /retry\n  /rewind\n")
 	if !strings.Contains(s.screen.Raw(), "\x1b[1m/restore\x1b[0m") {
-		t.Error("what is chosen looks like the others")
+		t.Error("the selected item looks like the others")
 	}
 	s.types(" x")
 	s.sees("› /restore x\n")
@@ -308,7 +308,7 @@ func TestSuspend(t *testing.T) {
 	s.types("^L")
 	s.sees("› half a line and the rest\n")
 	if s.raw.Load() != 1 {
-		t.Errorf("it was taken over %d times", s.raw.Load())
+		t.Errorf("it was accepted %d times", s.raw.Load())
 	}
 }
 
@@ -341,7 +341,7 @@ func TestFailures(t *testing.T) {
 	}
 	term.Print("x")
 	if term.Width() != 80 || !errors.Is(term.Err(), no) || !errors.Is(term.Close(), no) {
-		t.Errorf("nobody notices: %d, %v", term.Width(), term.Err())
+		t.Errorf("the change is not noticed: %d, %v", term.Width(), term.Err())
 	}
 }
 

@@ -78,7 +78,7 @@ func TestMenuScreen(t *testing.T) {
 	s.sees("hello\n› @other\n")
 }
 
-// TestRefresh asks for the items again when more are known.
+// TestRefresh requests the items again when more are known.
 func TestRefresh(t *testing.T) {
 	known := make(chan []Item, 1)
 	known <- nil
@@ -204,7 +204,7 @@ func TestEditOutside(t *testing.T) {
 	s.types("one<paste>" + strings.Repeat("\rx", 7) + "</paste>")
 	s.sees("› one[pasted 8 lines]\n")
 	if err := s.term.Edit(func(string) (string, error) { return "", nil }); !errors.Is(err, ErrNoPause) {
-		t.Errorf("without a pause it says %v", err)
+		t.Errorf("without a pause: %v", err)
 	}
 	s.term.mu.Lock()
 	s.term.dev.Pause = func() func() { return func() {} }
@@ -245,7 +245,7 @@ func TestPasteHook(t *testing.T) {
 	s.sees("› see\n")
 }
 
-// TestBackground learns the background from the terminal, without losing keys.
+// TestBackground queries the background color of the terminal without losing keys.
 func TestBackground(t *testing.T) {
 	for color, want := range map[string]Background{"rgb:ffff/ffff/ffff": Light, "rgb:1e1e/2020/2424": Dark, "rgb:ff/ff/f0": Light, "rgba:0/0/0/f": Dark, "blue": Unknown, "rgb:1/2": Unknown, "rgb:/": Unknown} {
 		if got := backgroundOf(color); got != want {

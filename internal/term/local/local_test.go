@@ -62,7 +62,7 @@ func TestFiles(t *testing.T) {
 	ctx, cancel := context.WithCancel(t.Context())
 	cancel()
 	if _, _, err := m.Files(ctx); !errors.Is(err, context.Canceled) {
-		t.Errorf("a canceled list says %v", err)
+		t.Errorf("a canceled list returns %v", err)
 	}
 }
 
@@ -142,10 +142,10 @@ func TestRun(t *testing.T) {
 	}
 }
 
-// TestEdit uses the named editor, and says if there is none.
+// TestEdit uses the configured editor, and fails if there is none.
 func TestEdit(t *testing.T) {
 	if _, err := (Machine{}).Edit(t.Context(), "x", nil, nil); !errors.Is(err, ErrNoEditor) && runtime.GOOS != "windows" {
-		t.Errorf("without an editor it says %v", err)
+		t.Errorf("without an editor: %v", err)
 	}
 	for system, want := range map[string]string{"linux": "", "windows": "notepad.exe"} {
 		if got := (Machine{}).editor(system); got != want {
@@ -154,7 +154,7 @@ func TestEdit(t *testing.T) {
 	}
 	m := Machine{Env: func(name string) string { return map[string]string{"VISUAL": "no-such-editor --wait"}[name] }}
 	if _, err := m.Edit(t.Context(), "x", nil, nil); err == nil || !strings.Contains(err.Error(), "no-such-editor") {
-		t.Errorf("a missing editor says %v", err)
+		t.Errorf("a missing editor returns %v", err)
 	}
 	if _, err := (Machine{}).Clipboard(t.Context()); err == nil {
 		t.Error("there is a clipboard without a display")

@@ -5,6 +5,7 @@ package local
 import (
 	"context"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"testing"
@@ -52,6 +53,65 @@ func TestClipboard(t *testing.T) {
 	}
 	program("exit 1")
 	if _, err := m.Clipboard(t.Context()); err == nil || !strings.Contains(err.Error(), "no image") {
-		t.Errorf("an empty clipboard says %v", err)
+		t.Errorf("an empty clipboard returns %v", err)
+	}
+}
+
+// TestClipboardPrograms reads the clipboard with stand-ins that behave like wl-paste and xclip:
+// they take the type as an argument, print the image, and fail with a message if the clipboard
+// has another type. The first installed program of the display is used.
+func TestClipboardPrograms(t *testing.T) {
+	const (
+		wayland = `[ "$*" = "--type image/png" ] || exit 2
+[ -s "$DIR/image" ] || { echo "Clipboard content is not available as requested type \"image/png\"" >&2; exit 1; }
+cat "$DIR/image"`
+		x11 = `[ "$*" = "-selection clipboard -t image/png -o" ] || exit 2
+[ -s "$DIR/image" ] || { echo "Error: target image/png not available" >&2; exit 1; }
+cat "$DIR/image"`
+	)
+	for _, x := range []struct {
+		name     string
+		env      map[string]string
+		programs map[string]string
+		image    string
+		want     string
+	}{
+		{"wayland", map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, map[string]string{"wl-paste": wayland}, string(dot), ""},
+		{"x11", map[string]string{"DISPLAY": ":0"}, map[string]string{"xclip": x11}, string(dot), ""},
+		{"both displays, only xclip", map[string]string{"WAYLAND_DISPLAY": "wayland-0", "DISPLAY": ":0"}, map[string]string{"xclip": x11}, string(dot), ""},
+		{"text on the clipboard, wayland", map[string]string{"WAYLAND_DISPLAY": "wayland-0"}, map[string]string{"wl-paste": wayland}, "", "no image"},
+		{"text on the clipboard, x11", map[string]string{"DISPLAY": ":0"}, map[string]string{"xclip": x11}, "", "no image"},
+		{"not an image", map[string]string{"DISPLAY": ":0"}, map[string]string{"xclip": x11}, "plain text", "image"},
+		{"no program", map[string]string{"DISPLAY": ":0"}, nil, string(dot), "xclip on X11"},
+		{"no display", nil, map[string]string{"wl-paste": wayland, "xclip": x11}, string(dot), "wl-paste on Wayland"},
+	} {
+		dir := t.TempDir()
+		for name, text := range x.programs {
+			if err := os.WriteFile(filepath.Join(dir, name), []byte("#!/bin/sh\nDIR='"+dir+"'\n"+text+"\n"), 0o700); err != nil {
+				t.Fatal(err)
+			}
+		}
+		if err := os.WriteFile(filepath.Join(dir, "image"), []byte(x.image), 0o600); err != nil {
+			t.Fatal(err)
+		}
+		for _, tool := range []string{"sh", "cat"} { // nothing else is in the path
+			real, err := exec.LookPath(tool)
+			if err != nil {
+				t.Fatal(err)
+			}
+			if err := os.Symlink(real, filepath.Join(dir, tool)); err != nil {
+				t.Fatal(err)
+			}
+		}
+		t.Run(x.name, func(t *testing.T) {
+			t.Setenv("PATH", dir)
+			image, err := Machine{Env: func(name string) string { return x.env[name] }}.Clipboard(t.Context())
+			if x.want == "" && (err != nil || string(image.Data) != x.image || image.MimeType != "image/png") {
+				t.Errorf("the image is %+v, %v", image, err)
+			}
+			if x.want != "" && (err == nil || !strings.Contains(err.Error(), x.want)) {
+				t.Errorf("it says %v, want %q", err, x.want)
+			}
+		})
 	}
 }

@@ -10,6 +10,8 @@ import (
 	"strings"
 	"testing"
 
+	"github.com/anthropics/anthropic-sdk-go"
+	claude "github.com/anthropics/anthropic-sdk-go/option"
 	"github.com/openai/openai-go/v3"
 	"github.com/openai/openai-go/v3/conversations"
 	"github.com/openai/openai-go/v3/option"
@@ -19,6 +21,7 @@ import (
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/anthropicapi"
 	"firn.dev/internal/door/api"
 	"firn.dev/internal/door/openaiapi"
 	"firn.dev/internal/door/token"
@@ -27,13 +30,15 @@ import (
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
 	"firn.dev/store/filestore"
+	"firn.dev/window"
 	"firn.dev/wire"
 )
 
-// door is a gateway over HTTP with a token, and the SDK as its client.
+// door is a gateway over HTTP with a token, and the SDKs as its clients.
 type door struct {
 	*openai.Client
-	t *testing.T
+	claude anthropic.Client
+	t      *testing.T
 	// session is the session of the last answer.
 	session string
 	// asked is the last request to the model.
@@ -62,20 +67,21 @@ func openDoor(t *testing.T, options ...option.RequestOption) *door {
 	d.must(err)
 	made, err := tokens.Create(context.Background(), wire.NewToken{Name: "sdk", Scope: wire.ScopeWrite})
 	d.must(err)
-	server := httptest.NewServer(api.Handler(g, api.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler}))
+	server := httptest.NewServer(api.Handler(g, api.Config{Tokens: tokens, OpenAI: openaiapi.New(nil).Handler, Anthropic: anthropicapi.New(nil, window.Chars{}.CountMessage).Handler}))
 	t.Cleanup(func() {
 		server.Close()
 		d.must(errors.Join(g.Close(context.Background()), st.Close()))
 	})
-	noticed := option.WithMiddleware(func(r *http.Request, next option.MiddlewareNext) (*http.Response, error) {
+	note := func(r *http.Request, next func(*http.Request) (*http.Response, error)) (*http.Response, error) {
 		response, err := next(r)
 		if err == nil {
 			d.session = response.Header.Get("X-Firn-Session")
 		}
 		return response, err
-	})
-	c := openai.NewClient(append([]option.RequestOption{option.WithBaseURL(server.URL + "/v1"), option.WithAPIKey(made.Secret), option.WithMaxRetries(0), noticed}, options...)...)
+	}
+	c := openai.NewClient(append([]option.RequestOption{option.WithBaseURL(server.URL + "/v1"), option.WithAPIKey(made.Secret), option.WithMaxRetries(0), option.WithMiddleware(note)}, options...)...)
 	d.Client = &c
+	d.claude = anthropic.NewClient(claude.WithBaseURL(server.URL), claude.WithAPIKey(made.Secret), claude.WithMaxRetries(0), claude.WithMiddleware(note))
 	return d
 }
 
@@ -127,7 +133,7 @@ func TestDoorChat(t *testing.T) {
 		t.Errorf("the stream makes %+v", all.ChatCompletion)
 	}
 	if d.session != session || session == "" {
-		t.Errorf("it went on in %q, not in %q", d.session, session)
+		t.Errorf("it continued in %q, not in %q", d.session, session)
 	}
 	if n := len(d.asked.Window.Items); n != 3 || d.asked.Window.System != "Be kind." {
 		t.Errorf("the model was sent %d messages and %q", n, d.asked.Window.System)
@@ -159,7 +165,7 @@ func TestDoorTools(t *testing.T) {
 	second, err := d.Chat.Completions.New(t.Context(), params)
 	d.must(err)
 	if second.Choices[0].Message.Content != "it is sunny" || d.session != session {
-		t.Errorf("it went on with %s in %s, not %s", second.RawJSON(), d.session, session)
+		t.Errorf("it continued with %s in %s, not %s", second.RawJSON(), d.session, session)
 	}
 }
 
@@ -183,12 +189,24 @@ func TestDoorResponses(t *testing.T) {
 	}
 	d.must(stream.Err())
 	if text != "re: two" || last.Type != "response.completed" || last.Response.OutputText() != "re: two" || len(d.asked.Window.Items) != 3 {
-		t.Errorf("the stream says %q and ends with %s", text, last.RawJSON())
+		t.Errorf("the stream contains %q and ends with %s", text, last.RawJSON())
 	}
 	again, err := d.Responses.Get(t.Context(), last.Response.ID, responses.ResponseGetParams{})
 	d.must(err)
 	if again.OutputText() != "re: two" {
-		t.Errorf("told again it is %s", again.RawJSON())
+		t.Errorf("retrieved again it is %s", again.RawJSON())
+	}
+	asking, err := d.Responses.InputItems.List(t.Context(), last.Response.ID, responses.InputItemListParams{Order: "asc"})
+	d.must(err)
+	var sent []string
+	for _, it := range asking.Data {
+		sent = append(sent, string(it.Role))
+	}
+	if all := strings.Join(sent, " "); all != "user assistant user" {
+		t.Errorf("the input items are %s", all)
+	}
+	if _, err := d.Responses.Cancel(t.Context(), last.Response.ID); !isStatus(err, http.StatusBadRequest) {
+		t.Errorf("cancel a response that is not in the background: %v", err)
 	}
 	tools := []responses.ToolUnionParam{{OfFunction: &responses.FunctionToolParam{Name: "weather", Parameters: weatherTool.Parameters}}}
 	asked, err := d.Responses.New(t.Context(), responses.ResponseNewParams{Model: "main", Input: input("the weather?"), Tools: tools, PreviousResponseID: openai.String(last.Response.ID)})
@@ -217,12 +235,14 @@ func TestDoorConversations(t *testing.T) {
 	d := openDoor(t)
 	c, err := d.Conversations.New(t.Context(), conversations.ConversationNewParams{Metadata: shared.Metadata{"topic": "trip"}})
 	d.must(err)
+	var response string
 	for _, text := range []string{"one", "two"} {
-		_, err := d.Responses.New(t.Context(), responses.ResponseNewParams{
+		r, err := d.Responses.New(t.Context(), responses.ResponseNewParams{
 			Model: "main", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(text)},
 			Conversation: responses.ResponseNewParamsConversationUnion{OfString: openai.String(c.ID)},
 		})
 		d.must(err)
+		response = r.ID
 	}
 	if len(d.asked.Window.Items) != 3 {
 		t.Errorf("the model was sent %d messages", len(d.asked.Window.Items))
@@ -241,6 +261,7 @@ func TestDoorConversations(t *testing.T) {
 	if all := strings.Join(said, "|"); all != "one|re: one|two|re: two" {
 		t.Errorf("the items are %s", all)
 	}
+	d.checkItems(c.ID)
 	gone, err := d.Conversations.Delete(t.Context(), c.ID)
 	d.must(err)
 	if !gone.Deleted {
@@ -248,6 +269,40 @@ func TestDoorConversations(t *testing.T) {
 	}
 	if _, err := d.Conversations.Get(t.Context(), c.ID); !isStatus(err, http.StatusNotFound) {
 		t.Errorf("a conversation that was deleted: %v", err)
+	}
+	if _, err := d.Responses.Get(t.Context(), response, responses.ResponseGetParams{}); !isStatus(err, http.StatusNotFound) {
+		t.Errorf("a response of a conversation that was deleted: %v", err)
+	}
+	if _, err := d.Responses.InputItems.List(t.Context(), response, responses.InputItemListParams{}); !isStatus(err, http.StatusNotFound) {
+		t.Errorf("the input of a conversation that was deleted: %v", err)
+	}
+}
+
+// checkItems retrieves and deletes items of a conversation of "one", "re: one", "two" and
+// "re: two".
+func (d *door) checkItems(conversation string) {
+	t := d.t
+	t.Helper()
+	all, err := d.Conversations.Items.List(t.Context(), conversation, conversations.ItemListParams{Order: "asc"})
+	d.must(err)
+	second := all.Data[2]
+	got, err := d.Conversations.Items.Get(t.Context(), conversation, second.ID, conversations.ItemGetParams{})
+	d.must(err)
+	if got.ID != second.ID || got.Content.OfMessageContentArray[0].Text != "two" {
+		t.Errorf("the item is %s", got.RawJSON())
+	}
+	after, err := d.Conversations.Items.Delete(t.Context(), conversation, second.ID)
+	d.must(err)
+	if after.ID != conversation {
+		t.Errorf("after the deletion of an item the conversation is %s", after.RawJSON())
+	}
+	for _, id := range []string{second.ID, "msg_nothing", "x", "fc_" + strings.TrimPrefix(second.ID, "msg_") + "_7"} {
+		if _, err := d.Conversations.Items.Get(t.Context(), conversation, id, conversations.ItemGetParams{}); !isStatus(err, http.StatusNotFound) {
+			t.Errorf("item %s: %v", id, err)
+		}
+	}
+	if all, err = d.Conversations.Items.List(t.Context(), conversation, conversations.ItemListParams{Order: "asc"}); err != nil || len(all.Data) != 3 {
+		t.Errorf("left are %d items, %v", len(all.Data), err)
 	}
 }
 

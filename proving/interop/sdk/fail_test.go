@@ -186,7 +186,7 @@ func (c asker) check(t *testing.T, server *server, f failure) {
 		return
 	}
 	if (failed.Kind == provider.Temporary) != (failed.RetryAfter == time.Millisecond) {
-		t.Errorf("%s: of kind %s, and to be asked again after %v", name, failed.Kind, failed.RetryAfter)
+		t.Errorf("%s: of kind %s, to be retried after %v", name, failed.Kind, failed.RetryAfter)
 	}
 	tell := fmt.Sprintf("%d %s: %s", failed.Status, failed.Code, failed.Message)
 	want := tell
@@ -202,7 +202,7 @@ func (c asker) check(t *testing.T, server *server, f failure) {
 	server.got = nil
 	c.theirs(t.Context(), server.client, 1)
 	if again := len(server.got) == 2; again != ((failed.Kind == provider.Temporary) != f.again) {
-		t.Errorf("%s: our error is of kind %s, and they ask again: %v", name, failed.Kind, again)
+		t.Errorf("%s: firn's error is of kind %s, and the SDK retries: %v", name, failed.Kind, again)
 	}
 }
 
@@ -242,7 +242,7 @@ func TestNotReached(t *testing.T) {
 		})}
 		failed := c.fail(t.Context(), dead)
 		if failed == nil || failed.Kind != provider.Temporary || failed.Status != 0 || asked != 1 {
-			t.Errorf("%s: our error is %#v after %d requests", c.name, failed, asked)
+			t.Errorf("%s: firn's error is %#v after %d requests", c.name, failed, asked)
 		}
 		if err := c.theirs(t.Context(), dead, 0); err == nil || !strings.Contains(err.Error(), "the line is dead") || asked != 2 {
 			t.Errorf("%s: their error is %v after %d requests", c.name, err, asked-1)

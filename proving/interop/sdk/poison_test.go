@@ -112,7 +112,7 @@ func TestPoison(t *testing.T) {
 					}
 					seen[mark] = true
 					if !s.notices(t, server, sent, p) {
-						t.Errorf("%s: nobody noticed %s in\n%.300s", q.name, mark, p.body)
+						t.Errorf("%s: %s was not detected in\n%.300s", q.name, mark, p.body)
 					}
 				}
 			}

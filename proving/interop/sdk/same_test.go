@@ -40,11 +40,11 @@ func (d difference) String() string {
 func compare(ours, theirs []byte) ([]difference, error) {
 	a, err := decode(ours)
 	if err != nil {
-		return nil, fmt.Errorf("what we have is not JSON: %w", err)
+		return nil, fmt.Errorf("firn's value is not JSON: %w", err)
 	}
 	b, err := decode(theirs)
 	if err != nil {
-		return nil, fmt.Errorf("what they have is not JSON: %w", err)
+		return nil, fmt.Errorf("the SDK's value is not JSON: %w", err)
 	}
 	var c comparison
 	c.values("", a, b)

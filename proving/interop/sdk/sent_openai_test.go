@@ -191,7 +191,7 @@ func setOutputMessages(body []byte, params *responses.ResponseNewParams) error {
 	}
 	items := params.Input.OfInputItemList
 	if len(items) != len(sent.Input) {
-		return fmt.Errorf("the SDK sees %d items, we sent %d", len(items), len(sent.Input))
+		return fmt.Errorf("the SDK decodes %d items, firn sent %d", len(items), len(sent.Input))
 	}
 	for i, raw := range sent.Input {
 		var head struct{ Type, ID string }

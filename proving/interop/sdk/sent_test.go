@@ -44,7 +44,7 @@ func (s sender) check(t failer, ctx context.Context, server *server, m provider.
 		ask = stream
 	}
 	if err := ask(ctx, m, req); err != nil {
-		t.Fatalf("we cannot send it: %v", err)
+		t.Fatalf("firn cannot send it: %v", err)
 	}
 	sent := server.last(t)
 	found, err := s.again(t, ctx, server, sent)
@@ -219,7 +219,7 @@ func understood(v reflect.Value, path string) error {
 	case reflect.Struct:
 		if p, ok := v.Interface().(interface{ Overrides() (any, bool) }); ok {
 			if raw, ok := p.Overrides(); ok {
-				return fmt.Errorf("the SDK does not know what %s is: %.200s", path, raw)
+				return fmt.Errorf("the SDK does not know %s: %.200s", path, raw)
 			}
 		}
 		for i := range v.NumField() {
@@ -237,7 +237,7 @@ func understoodField(v reflect.Value, field reflect.StructField, path string) er
 	}
 	path += "." + field.Name
 	if field.Tag.Get("api") == "required" && strings.Contains(field.Tag.Get("json"), ",omitzero") && v.IsZero() {
-		return fmt.Errorf("the SDK wants %s, and it is not there", path)
+		return fmt.Errorf("the SDK requires %s, which is missing", path)
 	}
 	if v.IsZero() {
 		return nil

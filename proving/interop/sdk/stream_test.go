@@ -223,7 +223,7 @@ func TestReadRandomly(t *testing.T) {
 				stream := draw[r.name](t)
 				ours, theirs := r.both(ctx, server, stream)
 				if slices.ContainsFunc(ours, func(line string) bool { return strings.HasPrefix(line, "error") }) {
-					t.Fatalf("we read %q from\n%s", ours, stream)
+					t.Fatalf("firn reads %q from\n%s", ours, stream)
 				}
 				for _, complaint := range differ(ours, theirs, nil) {
 					t.Fatalf("%s\nfrom\n%s", complaint, stream)

@@ -143,7 +143,7 @@ func TestTruncateUnsynced(t *testing.T) {
 	}
 	for r := range random {
 		if !strings.HasPrefix(r, rep("o", 512)) {
-			t.Errorf("%q lost what nobody touched", short(r))
+			t.Errorf("%q lost data that was not modified", short(r))
 		}
 	}
 }
@@ -178,7 +178,7 @@ func TestFailedSyncLoses(t *testing.T) {
 		ok(t, file.Sync())
 		left := get(t, f.CrashRandom(rand.New(rand.NewPCG(seed, 1))), "a")
 		if len(left) != 1536 || left[1024:] != rep("y", 512) {
-			t.Errorf("what was synced later is lost: %q", short(left))
+			t.Errorf("data that was synced later is lost: %q", short(left))
 		}
 		lost = lost || strings.Contains(left, "\x00")
 		kept = kept || strings.HasPrefix(left, rep("x", 1024))
@@ -314,7 +314,7 @@ func TestCrashDropsLocks(t *testing.T) {
 		t.Error(taken, err)
 	}
 	if taken, err := open(t, f, "a", vfs.Append).TryLock(); taken || err != nil {
-		t.Error("a look at a crash freed the lock", err)
+		t.Error("inspecting a crash released the lock", err)
 	}
 }
 

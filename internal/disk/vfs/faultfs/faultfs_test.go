@@ -176,7 +176,7 @@ func TestFaultCounts(t *testing.T) {
 		t.Errorf("truncate: %v", err)
 	}
 	if got := get(t, f, "a"); got != "o" {
-		t.Errorf("a truncate whose answer was lost left %q", got)
+		t.Errorf("a truncate whose result was lost left %q", got)
 	}
 	f.FailNth(1, faultfs.Fault{Of: faultfs.Read, Short: 1})
 	p := make([]byte, 9)
@@ -237,7 +237,7 @@ func TestLimit(t *testing.T) {
 	old := open(t, f, "old", vfs.Read)
 	ok(t, f.Remove("old"))
 	if _, err := file.Write([]byte("x")); !errors.Is(err, syscall.ENOSPC) {
-		t.Errorf("an open file takes no room once it is removed: %v", err)
+		t.Errorf("an open file uses no space once it is removed: %v", err)
 	}
 	ok(t, old.Close())
 	write(t, file, "x")

@@ -183,6 +183,7 @@ export interface Card {
   provider?: string;
   role?: string;
   sender?: string;
+  session?: string;
   sidechain?: string;
   stop?: string;
   time?: string;
@@ -556,9 +557,11 @@ export interface FileStepPage {
 export interface FilesRewound {
   from?: string;
   plan?: boolean;
+  redone?: string[];
   session: string;
   steps: FileStep[] | null;
   to?: string;
+  undone?: string[];
 }
 
 export interface Fork {
@@ -680,6 +683,7 @@ export interface IndexState {
   read?: number;
   rebuilding?: boolean;
   total: number;
+  vectors?: VectorState;
 }
 
 export interface Injected {
@@ -1114,6 +1118,20 @@ export interface SessionPage {
   total: number;
 }
 
+export interface Setting {
+  description: string;
+  layer: string;
+  path: string;
+  value: string;
+  where?: string;
+}
+
+export interface SettingPage {
+  cursor?: string;
+  items: Setting[] | null;
+  total: number;
+}
+
 export interface Source {
   bytes: number;
   checked?: string;
@@ -1333,6 +1351,13 @@ export interface UsageReport {
   since?: string;
   tools: ToolUse[] | null;
   total: Counters;
+}
+
+export interface VectorState {
+  done: number;
+  failed?: string;
+  model: string;
+  total: number;
 }
 
 export interface Verified {

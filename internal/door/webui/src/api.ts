@@ -1,6 +1,7 @@
 // The API client: fetch with the X-Firn header, errors as Problem, paged lists. It only calls the
 // gateway itself.
 import { useCallback, useEffect, useRef, useState } from "preact/hooks";
+import { lost } from "./lost";
 import type { Problem as WireProblem, Page } from "./wire";
 
 // Problem is an error response of the gateway.
@@ -74,13 +75,17 @@ interface Options {
 export async function request(method: string, path: string, o: Options = {}): Promise<Response> {
   const headers: Record<string, string> = { "X-Firn": "web", Accept: "application/json", ...o.headers };
   if (o.body !== undefined) headers["Content-Type"] = "application/json";
-  const reply = await fetch(address(path, o.query), {
+  const sent = fetch(address(path, o.query), {
     method,
     headers,
     body: o.body === undefined ? undefined : JSON.stringify(o.body),
     signal: o.signal,
     credentials: "same-origin",
     redirect: "error",
+  });
+  const reply = await sent.catch((err: unknown) => {
+    if (!aborted(err)) lost.value = true;
+    throw err;
   });
   if (reply.ok) return reply;
   const problem = await problemOf(reply);

@@ -13,11 +13,12 @@ import type { PageProps } from "./pages/props";
 import { Search } from "./pages/search";
 import { SessionPage } from "./pages/session";
 import { Sessions } from "./pages/sessions";
+import { Settings } from "./pages/settings";
 import { Sources } from "./pages/sources";
 import { Usage } from "./pages/usage";
 import { closed } from "./nav";
 import { match, path } from "./router";
-import { Empty, Problem, Toasts } from "./ui";
+import { Empty, Problem, Skeleton, Toasts } from "./ui";
 
 const pages: [pattern: string, title: string, page: ComponentType<PageProps>][] = [
   ["/", "Sessions", Sessions],
@@ -30,6 +31,7 @@ const pages: [pattern: string, title: string, page: ComponentType<PageProps>][] 
   ["/keys/:key?", "Keys", Keys],
   ["/sources", "Sources", Sources],
   ["/ops", "Ops", Ops],
+  ["/settings", "Settings", Settings],
 ];
 
 export function App() {
@@ -42,15 +44,29 @@ export function App() {
 }
 
 function Body() {
+  // A gateway that did not answer at first is asked again.
+  useEffect(() => {
+    if (down.value === undefined) return;
+    const t = setInterval(() => void loadMe(), 2_000);
+    return () => clearInterval(t);
+  }, [down.value !== undefined]);
   if (path.value === "/login" || me.value === null) return <Login />;
   if (down.value !== undefined) {
     return (
       <main class="alone">
+        <h1 class="sr">firn</h1>
         <Problem error={asProblem(down.value)} retry={() => void loadMe()} />
       </main>
     );
   }
-  if (me.value === undefined) return <main class="alone" aria-busy="true" />;
+  if (me.value === undefined) {
+    return (
+      <main class="alone" aria-busy="true">
+        <h1 class="sr">firn</h1>
+        <Skeleton />
+      </main>
+    );
+  }
   for (const [pattern, title, Page] of pages) {
     const parts = match(pattern, path.value);
     if (parts && closed(path.value)) return <Closed title={title} />;
@@ -66,9 +82,8 @@ function Body() {
   return (
     <Layout>
       <Titled title="Not found" />
-      <Empty title="Page not found">
-        <a href="/sessions">All sessions</a>
-      </Empty>
+      <h1 class="sr">Page not found</h1>
+      <Empty icon="search" title="Page not found" action={{ label: "All sessions", href: "/sessions" }} />
     </Layout>
   );
 }
@@ -79,9 +94,9 @@ function Closed({ title }: { title: string }) {
   return (
     <Layout>
       <Titled title={title} />
-      <Empty title={`${title} covers all sessions`}>
-        <p>This login is limited to {mine}. This page needs a login without limits.</p>
-        <a href="/sessions">Your sessions</a>
+      <h1 class="sr">{title}</h1>
+      <Empty icon="hide" title={`${title} covers all sessions`} action={{ label: "Your sessions", href: "/sessions" }}>
+        This login is limited to {mine}. This page needs a login without limits.
       </Empty>
     </Layout>
   );

@@ -1,6 +1,7 @@
 // Formatting of numbers, sizes and times.
 
 import { plainLine } from "./plaintext";
+import { dates } from "./prefs";
 import type { Damage } from "./wire";
 
 const units = ["B", "kB", "MB", "GB", "TB"];
@@ -63,6 +64,11 @@ export function duration(ms: number): string {
   return `${Math.floor(m / 60)} h ${m % 60} min`;
 }
 
+// locale returns the language of dates. Swedish dates have the form of ISO 8601.
+function locale(): string {
+  return dates.now.value === "iso" ? "sv" : dates.now.value;
+}
+
 // ago formats a relative time in one unit (now, 5m, 2h, 3d), else as a date.
 export function ago(then: Date, now: Date): string {
   const s = Math.round((now.getTime() - then.getTime()) / 1000);
@@ -71,17 +77,27 @@ export function ago(then: Date, now: Date): string {
   if (s < 86_400) return `${Math.round(s / 3600)}h ago`;
   if (s < 7 * 86_400) return `${Math.round(s / 86_400)}d ago`;
   const sameYear = then.getFullYear() === now.getFullYear();
-  return then.toLocaleDateString("en", { day: "numeric", month: "short", ...(sameYear ? {} : { year: "numeric" }) });
+  return then.toLocaleDateString(locale(), { day: "numeric", month: "short", ...(sameYear ? {} : { year: "numeric" }) });
 }
 
 // moment formats a full date and time.
 export function moment(t: Date): string {
-  return t.toLocaleString("en", { dateStyle: "medium", timeStyle: "medium" });
+  return t.toLocaleString(locale(), { dateStyle: dates.now.value === "iso" ? "short" : "medium", timeStyle: "medium" });
 }
 
 // longDay formats a day: Tuesday, 3 March 2026.
 export function longDay(t: Date): string {
-  return t.toLocaleDateString("en", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+  return t.toLocaleDateString(locale(), { weekday: "long", day: "numeric", month: "long", year: "numeric" });
+}
+
+// clock formats a time of day: 14:05.
+export function clock(t: Date): string {
+  return t.toLocaleTimeString(locale(), { hour: "2-digit", minute: "2-digit", hour12: false });
+}
+
+// monthName formats a month: Mar.
+export function monthName(t: Date): string {
+  return t.toLocaleDateString(locale(), { month: "short" });
 }
 
 // shortId returns the prefix of an ID that the CLI shows. Commands accept it.

@@ -2,16 +2,17 @@
 // navigation is at the bottom.
 import { signal } from "@preact/signals";
 import type { ComponentChildren } from "preact";
-import { useEffect } from "preact/hooks";
+import { useEffect, useRef } from "preact/hooks";
+import { count } from "./format";
 import { useKeys } from "./keys";
-import { lost } from "./live";
+import { lost } from "./lost";
 import { logout, me } from "./me";
 import { Help } from "./help";
 import { Palette } from "./palette";
 import { go, path } from "./router";
 import { navItems, within, type NavItem } from "./nav";
 import { running, loadRunning } from "./running";
-import { nextTheme, theme } from "./theme";
+import { contrast, density, nextTheme, switchContrast, switchDensity, theme } from "./theme";
 import { attempt, endToasts, Icon, Menu } from "./ui";
 import { Recent } from "./recent";
 
@@ -25,6 +26,12 @@ export function Layout({ children }: { children: ComponentChildren }) {
     { key: "t", does: "Switch theme", run: nextTheme },
     ...navItems().map((r) => ({ key: r.key, does: r.name, run: () => go(r.path) })),
   ]);
+  // The next Tab starts at the page that was opened.
+  const first = useRef(path.value);
+  useEffect(() => {
+    if (path.value !== first.current && document.activeElement === document.body) document.getElementById("main")?.focus({ preventScroll: true });
+    first.current = "";
+  }, [path.value]);
   // Pages without a stream poll for running turns.
   useEffect(() => {
     void loadRunning();
@@ -61,7 +68,7 @@ function NavLink({ room }: { room: NavItem }) {
     <a class="room" href={room.path} aria-current={here ? "page" : undefined}>
       <Icon name={room.icon} />
       <span class="room-name">{room.name}</span>
-      {room.path === "/live" && running.value.size > 0 && <span class="room-count">{running.value.size}</span>}
+      {room.path === "/live" && running.value.size > 0 && <span class="room-count">{count(running.value.size)}</span>}
     </a>
   );
 }
@@ -109,6 +116,10 @@ function youItems() {
       run: () => (theme.value = t),
     })),
     "-" as const,
+    { label: "High contrast", checked: contrast.value === "more", toggle: true, run: switchContrast },
+    { label: "Compact", checked: density.value === "compact", toggle: true, run: switchDensity },
+    "-" as const,
+    { label: "Settings", href: "/settings" },
     { label: "Log out", run: () => void attempt(logout) },
   ];
 }

@@ -3,14 +3,11 @@
 import { signal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { address, get, type Query } from "./api";
+import { lost } from "./lost";
 import type { Event, Me } from "./wire";
 
 // connected is the state of the page's stream.
 export const connected = signal<"open" | "waiting" | "none">("none");
-
-// lost is set while the gateway does not answer: a stream has ended and is not open again, or a
-// request got no response.
-export const lost = signal(false);
 
 // Event names; EventSource needs a listener for each.
 const names = [

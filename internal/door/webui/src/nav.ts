@@ -21,6 +21,7 @@ const allNavItems: NavItem[] = [
   { path: "/keys", name: "Keys", icon: "keys", key: "g k" },
   { path: "/sources", name: "Sources", icon: "sources", key: "g c", whole: true },
   { path: "/ops", name: "Ops", icon: "ops", key: "g o", whole: true },
+  { path: "/settings", name: "Settings", icon: "settings", key: "g ," },
 ];
 
 // navItems returns the pages that the login may see.

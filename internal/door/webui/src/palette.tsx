@@ -6,7 +6,7 @@ import { logout, mayWrite } from "./me";
 import { post } from "./api";
 import { navItems } from "./nav";
 import { go, toSession } from "./router";
-import { theme } from "./theme";
+import { contrast, density, switchContrast, switchDensity, theme } from "./theme";
 import { holdKeys, releaseKeys } from "./typeahead";
 import { attempt, Picker, Time } from "./ui";
 import type { Page, Session } from "./wire";
@@ -31,6 +31,8 @@ function actions(): Choice[] {
     name: t === "auto" ? "System theme" : t === "light" ? "Light theme" : "Dark theme",
     run: () => (theme.value = t),
   }));
+  all.push({ id: "contrast", kind: "Action", name: contrast.value === "more" ? "Contrast of the system" : "High contrast", run: switchContrast });
+  all.push({ id: "density", kind: "Action", name: density.value === "compact" ? "Comfortable density" : "Compact density", run: switchDensity });
   if (mayWrite()) all.unshift({ id: "new", kind: "Action", name: "New session", run: () => void newSession() });
   all.push({ id: "logout", kind: "Action", name: "Log out", run: () => void attempt(logout) });
   return all;

@@ -1,7 +1,8 @@
 // The set of sessions with a running turn.
 import { signal } from "@preact/signals";
 import { get, Problem } from "./api";
-import { connected, lost } from "./live";
+import { connected } from "./live";
+import { lost } from "./lost";
 import type { Event, Page, Session } from "./wire";
 
 export const running = signal<ReadonlySet<string>>(new Set());

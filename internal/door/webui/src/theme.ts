@@ -1,32 +1,53 @@
-// The theme: light, dark, or the system's.
-import { effect, signal } from "@preact/signals";
+// How pages look: the color scheme, the contrast and the density. auto follows the system.
+import { effect, signal, type Signal } from "@preact/signals";
 
 export type Theme = "auto" | "light" | "dark";
+export type Contrast = "auto" | "more";
+export type Density = "comfortable" | "compact";
 
-const kept = "firn.theme";
-
-function remembered(): Theme {
+// remembered returns a signal with the stored value of a choice. The first one is the default.
+function remembered<T extends string>(name: string, ...choices: T[]): Signal<T> {
+  let value = choices[0]!;
   try {
-    const t = localStorage.getItem(kept);
-    return t === "light" || t === "dark" ? t : "auto";
+    value = choices.find((c) => c === localStorage.getItem("firn." + name)) ?? value;
   } catch {
-    return "auto";
+    // Without storage, a choice lasts until the page is closed.
+  }
+  return signal(value);
+}
+
+export const theme = remembered<Theme>("theme", "auto", "light", "dark");
+export const contrast = remembered<Contrast>("contrast", "auto", "more");
+export const density = remembered<Density>("density", "comfortable", "compact");
+
+const wanted = matchMedia("(prefers-contrast: more)");
+const systemContrast = signal(wanted.matches);
+
+// show sets an attribute of the document, and stores the choice it is made of.
+function show(name: string, choice: string, shown = choice): void {
+  document.documentElement.dataset[name] = shown;
+  try {
+    localStorage.setItem("firn." + name, choice);
+  } catch {
+    // See remembered.
   }
 }
 
-export const theme = signal<Theme>(remembered());
-
 export function startTheme(): void {
-  effect(() => {
-    document.documentElement.dataset["theme"] = theme.value;
-    try {
-      localStorage.setItem(kept, theme.value);
-    } catch {
-      // Without storage, the theme lasts until the page is closed.
-    }
-  });
+  wanted.addEventListener("change", () => (systemContrast.value = wanted.matches));
+  effect(() => show("theme", theme.value));
+  effect(() => show("contrast", contrast.value, systemContrast.value ? "more" : contrast.value));
+  effect(() => show("density", density.value));
 }
 
 export function nextTheme(): void {
   theme.value = theme.value === "auto" ? "light" : theme.value === "light" ? "dark" : "auto";
+}
+
+export function switchContrast(): void {
+  contrast.value = contrast.value === "more" ? "auto" : "more";
+}
+
+export function switchDensity(): void {
+  density.value = density.value === "compact" ? "comfortable" : "compact";
 }

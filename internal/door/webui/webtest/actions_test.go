@@ -37,7 +37,7 @@ func TestMemoryActions(t *testing.T) {
 	b.wait("!" + a("dialog", "/^Edit/"))
 	b.see("Never deploy on Fridays.")
 	if output := s.run(t, "memory", "search", name); !strings.Contains(output, "Fridays") {
-		t.Errorf("the command line says %s", output)
+		t.Errorf("the command line printed %s", output)
 	}
 	b.click("button", "Undo")
 	b.see("Never deploy on Mondays.")

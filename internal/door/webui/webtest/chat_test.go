@@ -172,7 +172,7 @@ func TestStop(t *testing.T) {
 	b.once("Here again.")
 	b.wait(a("button", "Copy as CLI: firn stop "+string(id)))
 	if output := s.run(t, "stop", string(id)); !strings.Contains(output, "the partial answer is kept") {
-		t.Errorf("the command says %q", output)
+		t.Errorf("the command printed %q", output)
 	}
 	p.stopped(t)
 	b.wait(a("button", "Send"))

@@ -17,17 +17,6 @@ func (b *tab) hasText(text string) {
 	b.wait(`document.activeElement === ` + composer + ` && ` + composer + `.value === ` + quote(text))
 }
 
-// inBothLights checks the open page with axe in both themes.
-func (b *tab) inBothLights() {
-	b.t.Helper()
-	for _, dark := range []bool{false, true} {
-		b.dark(dark)
-		b.isDark(dark)
-		b.accessible()
-	}
-	b.dark(false)
-}
-
 // TestComposerFocus types into a new session before its page is there: nothing is lost, and
 // no letter is taken for a shortcut.
 func TestComposerFocus(t *testing.T) {

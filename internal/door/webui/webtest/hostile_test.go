@@ -198,7 +198,7 @@ func TestHostileExport(t *testing.T) {
 	if n := get[int](b, "document.scripts.length"); n > 0 {
 		t.Errorf("the exported page has %d scripts", n)
 	}
-	b.accessible()
+	b.inBothLights()
 	b.size(360, 640)
 	b.frames()
 	if wide := get[[]string](b, "webtest.wide()"); len(wide) > 0 {

@@ -99,12 +99,18 @@ func TestLoginByToken(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
+	s.loginByToken(t, made.Secret).see("read-only")
+}
+
+// loginByToken opens a tab and logs in with a token.
+func (s *server) loginByToken(t *testing.T, secret string) *tab {
+	t.Helper()
 	b := newTab(t, s.url)
 	b.open("/login")
-	b.fill("textbox", "/token/", made.Secret)
+	b.fill("textbox", "/token/", secret)
 	b.key("\r")
 	b.wait(`location.pathname === "/sessions" && webtest.find("nav")`)
-	b.see("read-only")
+	return b
 }
 
 // TestTheEndOfALogin revokes the browser's token while a page is open.

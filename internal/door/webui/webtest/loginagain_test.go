@@ -17,7 +17,7 @@ func TestLoginIsAskedAgain(t *testing.T) {
 	other := s.loginURL(t, "--read")
 	b.open(other)
 	b.see("You are logged in as browser ")
-	b.accessible()
+	b.inBothLights()
 	if at := get[string](b, "location.href"); strings.Contains(at, "#") {
 		t.Errorf("the code is still in the address: %s", at)
 	}

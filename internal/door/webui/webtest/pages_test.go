@@ -1,18 +1,13 @@
 package webtest
 
 import (
-	"encoding/json"
 	"fmt"
-	"os"
-	"path/filepath"
-	"strings"
 	"testing"
-
-	"github.com/chromedp/chromedp"
 )
 
 // pages are all pages by name. Their sessions have branches and attacks.
 var pages = map[string]string{
+	"start":          "/",
 	"sessions":       "/sessions",
 	"filtered":       "/sessions?tag=none",
 	"log":            "/sessions/" + string(branchyID),
@@ -32,6 +27,7 @@ var pages = map[string]string{
 	"keys":           "/keys",
 	"sources":        "/sources",
 	"ops":            "/ops",
+	"settings":       "/settings",
 	"no session":     "/sessions/there-is-none",
 	"no page":        "/there/is/none",
 }
@@ -71,8 +67,8 @@ func (b *tab) inEveryLight(path string) {
 			b.t.Errorf("%s has what no page has: %s", path, foul)
 		}
 		b.isDark(dark)
-		b.accessible()
 	}
+	b.accessible()
 }
 
 // isDark waits until the page is dark, or light.
@@ -80,7 +76,7 @@ func (b *tab) isDark(want bool) {
 	b.t.Helper()
 	const light = `(() => {
 		const of = (color) => { const c = document.createElement("canvas").getContext("2d"); c.fillStyle = color; c.fillRect(0, 0, 1, 1); const [r, g, b] = c.getImageData(0, 0, 1, 1).data; return (r * 3 + g * 6 + b) / 2550 };
-		const opaque = [document.querySelector("main"), document.body, document.documentElement].map((e) => getComputedStyle(e)).find((s) => !/, 0\)$|transparent/.test(s.backgroundColor));
+		const opaque = [document.querySelector("main"), document.body, document.documentElement].map((e) => getComputedStyle(e)).find((s) => !/^rgba.*, 0\)$|transparent/.test(s.backgroundColor));
 		return [opaque ? of(opaque.backgroundColor) : 1, of(getComputedStyle(document.querySelector("main")).color)];
 	})()`
 	b.wait(fmt.Sprintf(`(([ground, ink]) => (ground < 0.3 && ink > 0.6) === %t)(%s)`, want, light))
@@ -93,44 +89,5 @@ func (b *tab) onAPhone() {
 	b.settled()
 	if wide := get[[]string](b, "webtest.wide()"); len(wide) > 0 {
 		b.t.Errorf("on a phone the page must be moved sideways to read %q", wide)
-	}
-	b.accessible()
-}
-
-// finding is a result of axe: a rule and the elements that violate it.
-type finding struct {
-	ID, Impact, Help string
-	Nodes            []struct {
-		HTML           string
-		FailureSummary string `json:"failureSummary"`
-	}
-}
-
-// accessible checks the page with axe. Serious and critical results are faults.
-func (b *tab) accessible() {
-	b.t.Helper()
-	axe, err := os.ReadFile(filepath.Join("..", "node_modules", "axe-core", "axe.min.js"))
-	if err != nil {
-		b.t.Fatalf("%v (tools/setup.sh installs it)", err)
-	}
-	b.do(chromedp.Evaluate[chromedp.Void]("if (!window.axe) {" + string(axe) + "}; 0"))
-	said := get[string](b, `axe.run({resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations))`)
-	var found []finding
-	if err := json.Unmarshal([]byte(said), &found); err != nil {
-		b.t.Fatal(err)
-	}
-	for _, f := range found {
-		if f.Impact != "serious" && f.Impact != "critical" {
-			continue
-		}
-		var where strings.Builder
-		for i, n := range f.Nodes {
-			if i == 4 {
-				fmt.Fprintf(&where, "\n   and %d more", len(f.Nodes)-i)
-				break
-			}
-			fmt.Fprintf(&where, "\n   %.160s\n      %s", n.HTML, strings.ReplaceAll(n.FailureSummary, "\n", " "))
-		}
-		b.t.Errorf("%s (%s): %s%s", f.ID, f.Impact, f.Help, where.String())
 	}
 }

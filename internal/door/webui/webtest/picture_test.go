@@ -116,8 +116,8 @@ func (b *tab) keepPicture(name string, width, height int) {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	if n := colours(seen); n < 20 || seen.Bounds().Dx() != width || seen.Bounds().Dy() != height {
-		b.t.Errorf("the picture of %s has %d colours and is %v large", name, n, seen.Bounds().Size())
+	if n := colors(seen); n < 20 || seen.Bounds().Dx() != width || seen.Bounds().Dy() != height {
+		b.t.Errorf("the picture of %s has %d colors and is %v large", name, n, seen.Bounds().Size())
 	}
 	path := filepath.Join("..", "..", "..", "..", "docs", "pictures", name+".png")
 	if *takePictures {
@@ -143,8 +143,8 @@ func (b *tab) keepPicture(name string, width, height int) {
 	}
 }
 
-// colours counts the colors of a picture, up to a hundred.
-func colours(p image.Image) int {
+// colors counts the colors of a picture, up to a hundred.
+func colors(p image.Image) int {
 	found := make(map[[3]uint32]bool)
 	for y := p.Bounds().Min.Y; y < p.Bounds().Max.Y; y += 3 {
 		for x := p.Bounds().Min.X; x < p.Bounds().Max.X && len(found) < 100; x += 2 {

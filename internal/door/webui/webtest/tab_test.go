@@ -267,11 +267,20 @@ func (b *tab) key(keys string, modifiers ...chromedp.Modifier) {
 // dark sets the preferred color scheme of the system.
 func (b *tab) dark(on bool) {
 	b.t.Helper()
-	scheme := "light"
-	if on {
+	b.prefer(on, false)
+}
+
+// prefer sets the preferred color scheme and contrast of the system.
+func (b *tab) prefer(dark, high bool) {
+	b.t.Helper()
+	scheme, contrast := "light", "no-preference"
+	if dark {
 		scheme = "dark"
 	}
-	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}}
+	if high {
+		contrast = "more"
+	}
+	features := []*emulation.MediaFeature{{Name: "prefers-color-scheme", Value: scheme}, {Name: "prefers-contrast", Value: contrast}}
 	if _, err := chromedp.Call(b.ctx, emulation.SetEmulatedMedia, emulation.SetEmulatedMediaParams{Features: features}); err != nil {
 		b.fatalf("asking for a %s page: %v", scheme, err)
 	}
@@ -279,6 +288,13 @@ func (b *tab) dark(on bool) {
 
 // allow expects a fault that is part of the test: one that contains words.
 func (b *tab) allow(words string) { b.watch.allow(words) }
+
+// allowLostConnection allows the errors that a browser reports when a gateway is killed.
+func (b *tab) allowLostConnection() {
+	for _, words := range []string{"ERR_CONNECTION_REFUSED", "ERR_CONNECTION_RESET", "ERR_INCOMPLETE_CHUNKED_ENCODING", "ERR_EMPTY_RESPONSE", "ERR_SOCKET_NOT_CONNECTED"} {
+		b.allow(words)
+	}
+}
 
 // fatalf fails the test and reports the visible state.
 func (b *tab) fatalf(format string, args ...any) {

@@ -75,7 +75,7 @@ func TestTranscripts(t *testing.T) {
 	ids := make(map[firn.ID]bool)
 	for tr, err := range New(Options{}).Layout().Transcripts(home(t)) {
 		if ids[tr.ID] || tr.ID.Check() != nil {
-			t.Errorf("%s has the id %s, which is taken or none", tr.Parts[0], tr.ID)
+			t.Errorf("%s has the ID %s, which is in use or empty", tr.Parts[0], tr.ID)
 		}
 		ids[tr.ID] = true
 		if err != nil && !errors.Is(err, firn.ErrCorrupt) {
@@ -144,7 +144,7 @@ func TestPlace(t *testing.T) {
 	h["projects/_p/"+uuid+".jsonl"] = &fstest.MapFile{}
 	got, err := New(Options{}).Layout().Place(h, dialect.Target{Session: firn.ID(uuid), CWD: "/p"})
 	if name := strings.TrimSuffix(path.Base(got), ".jsonl"); err != nil || name == uuid || !dialect.IsUUID(name) {
-		t.Errorf("beside a session of the same id the name is %s, %v", got, err)
+		t.Errorf("next to a session with the same ID the name is %s, %v", got, err)
 	}
 }
 
@@ -195,12 +195,12 @@ func TestRest(t *testing.T) {
 		t.Errorf("Resume = %q", got)
 	}
 	if l.Retention(home(t)) != 0 || !slices.Equal(l.Homes(), []string{".claude"}) {
-		t.Error("Cersei keeps sessions for ever, in .claude")
+		t.Error("Cersei keeps sessions forever, in .claude")
 	}
 	names := make(map[string]bool)
 	for _, limit := range New(Options{ForClaude: true}).Limits() {
 		if names[limit.Name] || limit.Name == "" || limit.Becomes == "" {
-			t.Errorf("the limit %+v says too little, or is there twice", limit)
+			t.Errorf("the limit %+v is incomplete or a duplicate", limit)
 		}
 		names[limit.Name] = true
 	}

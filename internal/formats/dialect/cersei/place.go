@@ -33,7 +33,7 @@ func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 	name := id
 	for n := 2; taken[strings.ToLower(name)]; n++ {
 		if n > maxSniffs {
-			return "", fmt.Errorf("placing session %s in %s: %w: there are too many of that name", to.Session, dir, firn.ErrConflict)
+			return "", fmt.Errorf("placing session %s in %s: %w: too many sessions have this name", to.Session, dir, firn.ErrConflict)
 		}
 		name = fmt.Sprintf("%s-%d", id, n)
 		if dialect.IsUUID(id) {

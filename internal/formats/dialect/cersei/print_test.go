@@ -326,7 +326,7 @@ func TestPrintLosses(t *testing.T) {
 	}
 	p := New(Options{}).Printer(dialect.Target{})
 	if out, err := p.Print([]byte("x"), firn.Entry{}); err == nil || string(out) != "x" {
-		t.Errorf("an entry that says nothing gives %q, %v", out, err)
+		t.Errorf("an empty entry gives %q, %v", out, err)
 	}
 }
 

@@ -158,7 +158,7 @@ func TestScanTranscript(t *testing.T) {
 		t.Errorf("the answer has the id %s and stopped for %q", got, m.StopReason)
 	}
 	if got := entries[1].Time.Format("15:04:05.999999999"); got != "10:00:00.123" {
-		t.Errorf("the first message was said at %s", got)
+		t.Errorf("the time of the first message is %s", got)
 	}
 }
 
@@ -305,7 +305,7 @@ func FuzzScanner(f *testing.F) {
 		for line := range bytes.SplitSeq(text, []byte{'\n'}) {
 			found, err := s.Scan(line)
 			if err == nil && len(found) == 0 {
-				t.Fatalf("nothing is said of %q", line)
+				t.Fatalf("%q is not reported", line)
 			}
 			entries = append(entries, found...)
 		}

@@ -156,7 +156,7 @@ func TestEveryLine(t *testing.T) {
 				continue
 			}
 			if id := fmt.Sprintf("l%06d", number); !known[id] && !known[l.UUID] && l.Subtype != "compact_boundary" {
-				t.Errorf("%s: nothing tells line %d: %.100s", name, number, raw)
+				t.Errorf("%s: nothing represents line %d: %.100s", name, number, raw)
 			}
 		}
 	}

@@ -150,7 +150,7 @@ func TestGoOnAnywhere(t *testing.T) {
 		}
 		for _, st := range []*sourcestore.Store{st, reopen(t, st.Home())} {
 			if got := words(t, st.ReadBack(t.Context(), recorded, store.End)); !slices.Equal(got, want) {
-				t.Errorf("cut behind line %d: it says\n%.60q\nwant\n%.60q", n+1, got, want)
+				t.Errorf("cut after line %d: got\n%.60q\nwant\n%.60q", n+1, got, want)
 			}
 		}
 	}

@@ -204,7 +204,7 @@ func TestHide(t *testing.T) {
 					t.Errorf("old %v: %q is still there:\n%s", old, words, after)
 				}
 				if n := strings.Count(after, "text "); n < 5 {
-					t.Errorf("old %v: too much is gone:\n%s", old, after)
+					t.Errorf("old %v: too much is missing:\n%s", old, after)
 				}
 			}
 			if len(f.lost) > 0 {

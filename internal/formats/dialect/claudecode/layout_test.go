@@ -121,7 +121,7 @@ func TestTranscripts(t *testing.T) {
 	}
 	for _, tr := range all {
 		if entries := scanAll(t, tr.Parts[0], h[tr.Parts[0]].Data); tr.Sub && len(h[tr.Parts[0]].Data) > 0 && len(live(entries)) == 0 {
-			t.Errorf("the sub-agent %s says nothing", tr.ID)
+			t.Errorf("the sub-agent %s has no messages", tr.ID)
 		}
 	}
 }
@@ -193,14 +193,14 @@ func TestPlace(t *testing.T) {
 			t.Errorf("%s is not named by a UUID", name)
 		}
 		if seen[name] || h[name] != nil {
-			t.Errorf("%s is there already", name)
+			t.Errorf("%s already exists", name)
 		}
 		seen[name] = true
 		h[name] = &fstest.MapFile{}
 	}
 	const id = "258c7280-ae70-4798-800f-63464d01a85d"
 	if name, err := l.Place(h, dialect.Target{Session: id, CWD: "/x"}); err != nil || strings.Contains(name, id) {
-		t.Errorf("a session of that id is there: %s, %v", name, err)
+		t.Errorf("a session with that ID exists: %s, %v", name, err)
 	}
 	if name, _ := l.Place(fstest.MapFS{}, dialect.Target{Session: id, CWD: "/x"}); name != "projects/-x/"+id+".jsonl" {
 		t.Errorf("a new home: %s", name)

@@ -156,7 +156,7 @@ func TestTitleAgain(t *testing.T) {
 	long := strings.Repeat("x", 30_000)
 	out, _ := printed(t, target, &firn.Title{Name: "T"}, textMessage(firn.RoleUser, long), textMessage(firn.RoleUser, long))
 	if n := strings.Count(out, "custom-title"); n != 2 || !strings.HasSuffix(out, `"sessionId":"11111111-2222-4333-8444-555555555555"}`+"\n") {
-		t.Errorf("the title is there %d times", n)
+		t.Errorf("the title is stored %d times", n)
 	}
 	titled := target
 	titled.Title = "known"

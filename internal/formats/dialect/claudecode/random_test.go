@@ -177,7 +177,7 @@ func TestPrintedIsRead(t *testing.T) {
 			}
 		}
 		if again := h.again(entries, out); !bytes.Equal(again, out) {
-			rt.Fatalf("repeated and gone on with nothing, it becomes\n%s", again)
+			rt.Fatalf("repeated and continued with nothing, it becomes\n%s", again)
 		}
 	})
 }

@@ -65,7 +65,7 @@ func resumed(t testing.TB, data []byte, old bool) []string {
 		}
 		chain = append(chain, l)
 		if len(chain) > len(byID) {
-			t.Fatal("the chain goes round in circles")
+			t.Fatal("the chain has a cycle")
 		}
 		id = ""
 		if l.ParentUUID != nil {
@@ -152,13 +152,13 @@ func answers(t testing.TB, content []map[string]json.RawMessage, open *[]string)
 		json.Unmarshal(b["type"], &kind)
 		if kind != "tool_result" {
 			if len(*open) > 0 {
-				t.Errorf("the user talks before the calls %v have results", *open)
+				t.Errorf("a user message precedes the results of the calls %v", *open)
 			}
 			continue
 		}
 		json.Unmarshal(b["tool_use_id"], &id)
 		if !slices.Contains(*open, id) {
-			t.Errorf("a result for %s, which nobody called", id)
+			t.Errorf("a result for %s without a call", id)
 		}
 		*open = slices.DeleteFunc(*open, func(s string) bool { return s == id })
 	}

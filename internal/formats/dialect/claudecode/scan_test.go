@@ -66,7 +66,7 @@ func TestPaths(t *testing.T) {
 		"a sidechain alone":        {"user x - isSidechain=true\nassistant y x isSidechain=true", "x y"},
 		"a sidechain first":        {"user x - isSidechain=true\nuser a -\nassistant b a\nuser z x isSidechain=true", "a b"},
 		"results aside":            {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nuser s b result=2\nassistant c s", "a b r s c"},
-		"the first one goes on":    {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nuser s b result=2\nassistant c r", "a b s r c"},
+		"the first one continues":  {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nuser s b result=2\nassistant c r", "a b s r c"},
 		"a piece behind a result":  {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nassistant c r id=m call=3\nuser s b result=2\nuser u c result=3\nuser v u", "a r c b s u v"},
 		"a late result":            {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r b result=2\nuser c r\nuser s a result=1", "a b r c s"},
 		"results at the end":       {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nuser s b result=2", "a b r s"},
@@ -130,7 +130,7 @@ assistant e r isApiErrorMessage=true
 	}
 	b, c := entryIn(t, entries, "b").Body.(*firn.Message), entryIn(t, entries, "c").Body.(*firn.Message)
 	if b.Usage == nil || b.Usage.Input != 5 || b.Usage.Total != 7 || c.Usage != nil {
-		t.Errorf("the usage is told by %v and %v", b.Usage, c.Usage)
+		t.Errorf("the usage is reported by %v and %v", b.Usage, c.Usage)
 	}
 	if id := b.Extra.Get(dialect.ResponseID); string(id) != `"m"` || string(c.Extra.Get(dialect.ResponseID)) != string(id) {
 		t.Errorf("the answer's id is %s", id)
@@ -179,7 +179,7 @@ func TestTitles(t *testing.T) {
 	s := New().Scanner(dialect.Origin{Transcript: dialect.Transcript{Title: "beside"}})
 	entries, err := s.Scan(script("user a -"))
 	if err != nil || len(entries) != 3 || entries[1].Body.(*firn.Title).Name != "beside" || entries[2].Parent != entries[1].ID {
-		t.Errorf("a title beside the file: %v, %v", entries, err)
+		t.Errorf("a title next to the file: %v, %v", entries, err)
 	}
 }
 

@@ -184,10 +184,10 @@ func hideTheirs(t *testing.T, data []byte, id firn.EntryID, m *firn.Message, bef
 	}
 	left := slices.DeleteFunc(slices.Clone(before), func(u string) bool { return !slices.Contains(after, u) })
 	if gone := len(before) - len(after); gone > 2 || !slices.Equal(left, after) {
-		t.Errorf("%d are gone, and the others are\n%v\nwant\n%v", gone, after, left)
+		t.Errorf("%d are missing, and the others are\n%v\nwant\n%v", gone, after, left)
 	}
 	if slices.ContainsFunc(live(f.entries()), func(u string) bool { return u == string(id) }) && m.Role != firn.RoleToolResult {
-		t.Errorf("it is still on our path")
+		t.Errorf("it is still on the path")
 	}
 	f.add(&firn.Tombstone{Target: stone})
 	if again, back := sdkOrder(f.data); !slices.Equal(again, before) || back[string(id)] != words[string(id)] {

@@ -47,7 +47,7 @@ func TestTranscripts(t *testing.T) {
 	ids := make(map[firn.ID]bool)
 	for tr, err := range New(Options{}).Layout().Transcripts(workspace(t)) {
 		if err != nil || ids[tr.ID] || tr.ID.Check() != nil {
-			t.Errorf("%v has an id that is taken or none: %v", tr, err)
+			t.Errorf("%v has an ID that is in use or empty: %v", tr, err)
 		}
 		ids[tr.ID] = true
 		id := string(tr.ID)
@@ -74,7 +74,7 @@ func TestTranscripts(t *testing.T) {
 	n := 0
 	for _, err := range New(Options{}).Layout().Transcripts(damaged) {
 		if n++; err != nil {
-			t.Errorf("behind a damaged index: %v", err)
+			t.Errorf("after a damaged index: %v", err)
 		}
 	}
 	if n != len(all) {
@@ -120,7 +120,7 @@ func TestIn(t *testing.T) {
 	for _, start := range []bool{false, true} {
 		tool := New(Options{Current: start})
 		if tool.In(first).options.Current || !tool.In(current).options.Current || tool.In(workspace(t)).options.Current != start || tool.In(tree(nil)).options.Current != start {
-			t.Errorf("started with %t, a home does not tell its version", start)
+			t.Errorf("started with %t, a home does not record its version", start)
 		}
 	}
 }
@@ -148,7 +148,7 @@ func TestPlace(t *testing.T) {
 			t.Errorf("Place(%s, %.20s) = %s, %v; want %s", c.to.Session, c.to.Key, got, err, c.want)
 		}
 		if _, there := home[got]; there {
-			t.Errorf("Place(%s) = %s, which is there", c.to.Session, got)
+			t.Errorf("Place(%s) = %s, which exists", c.to.Session, got)
 		}
 	}
 	if got, err := New(Options{}).Layout().Place(tree(map[string]string{"transcripts/x_aaaaaaaaaaaa.jsonl": ""}), dialect.Target{Session: "bbbbbbbbbbbb", Key: "a:b:c"}); err != nil || got != "transcripts/a_b_c_bbbbbbbbbbbb.jsonl" {
@@ -240,7 +240,7 @@ func TestIndexDamaged(t *testing.T) {
 	home[".sessions/sessions.json"].Data = []byte(`{"main:cli`)
 	got := indexed(t, home, seedFile, dialect.Target{Session: "6916a7a2e793", Updated: noon})
 	if got[".sessions/sessions.json.corrupt"] != `{"main:cli` {
-		t.Errorf("what stood there is lost: %q", got)
+		t.Errorf("the previous content is lost: %q", got)
 	}
 	for _, want := range []string{`"main_cli_user_6916a7a2e793.jsonl"`, `"a_b_c_aaaaaaaaaaaa.jsonl"`} {
 		if strings.Count(got[".sessions/sessions.json"], want) != 1 {
@@ -258,12 +258,12 @@ func TestRest(t *testing.T) {
 		t.Errorf("both versions are started as %q", first)
 	}
 	if l.Retention(workspace(t)) != 0 || len(l.Homes()) != 0 || !slices.Contains(l.SideFiles(), ".sessions/sessions.json") {
-		t.Error("claw0 keeps sessions for ever, anywhere, with an index beside them")
+		t.Error("claw0 keeps sessions forever, anywhere, with an index next to them")
 	}
 	names := make(map[string]bool)
 	for _, limit := range New(Options{}).Limits() {
 		if names[limit.Name] || limit.Name == "" || limit.Becomes == "" {
-			t.Errorf("the limit %+v says too little, or is there twice", limit)
+			t.Errorf("the limit %+v is incomplete or a duplicate", limit)
 		}
 		names[limit.Name] = true
 	}

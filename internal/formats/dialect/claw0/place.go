@@ -28,7 +28,7 @@ func (l layout) Place(home fs.FS, to dialect.Target) (string, error) {
 		}
 		id = shortID(firn.ID(fmt.Sprintf("%s/%d", to.Session, n))) // not a valid session ID, so one is derived from it
 	}
-	return "", fmt.Errorf("placing session %s for claw0: %w: there are too many of that name", to.Session, firn.ErrConflict)
+	return "", fmt.Errorf("placing session %s for claw0: %w: too many sessions have this name", to.Session, firn.ErrConflict)
 }
 
 // fileExists reports whether there is a file of this name, ignoring case.

@@ -198,7 +198,7 @@ func TestGoesOnAsItIs(t *testing.T) {
 			}
 		}
 		if got := p.add("x", says(firn.RoleUser, text("more"))); got != want+"\n" {
-			t.Errorf("%s goes on with %s", name, got)
+			t.Errorf("%s continues with %s", name, got)
 		}
 		// Existing lines are referred to by number, new ones by a relative offset.
 		p.add("y", &firn.Compaction{Summary: "S", FirstKept: "l000006"})
@@ -259,7 +259,7 @@ func TestPrintLosses(t *testing.T) {
 		}
 	}
 	if out, err := New(Options{}).Printer(dialect.Target{}).Print([]byte("x"), firn.Entry{}); err == nil || string(out) != "x" {
-		t.Errorf("an entry that says nothing gives %q, %v", out, err)
+		t.Errorf("an empty entry gives %q, %v", out, err)
 	}
 }
 

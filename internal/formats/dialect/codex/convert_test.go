@@ -30,7 +30,7 @@ func TestCarry(t *testing.T) {
 		there, _ := carry(t, New(), native.NewTool(), data)
 		back, report := carry(t, native.NewTool(), New(), there)
 		if !bytes.Equal(back, data) || report.Left > 0 {
-			t.Errorf("%s comes back as\n%s\nwant\n%s", name, back, data)
+			t.Errorf("%s is read back as\n%s\nwant\n%s", name, back, data)
 		}
 	}
 	data := rollout("u1", "a1", "u2", "a2", back(1), "u3", `compacted {"message":"","replacement_history":[]}`, "u4", back(1), "u5")

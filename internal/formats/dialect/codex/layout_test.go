@@ -103,7 +103,7 @@ func TestPlace(t *testing.T) {
 	second, err := l.Place(home(map[string]string{"archived_sessions/rollout-2020-01-01T00-00-00-" + thread + ".jsonl.zst": ""}), to)
 	n, ok := parseName(second)
 	if err != nil || !ok || n.thread == thread || !dialect.IsUUID(n.thread) {
-		t.Errorf("Place beside an archived one = %s, %v", second, err)
+		t.Errorf("Place next to an archived one = %s, %v", second, err)
 	}
 	if got := l.Resume(second, to); got[2] != n.thread {
 		t.Errorf("Resume = %s", got)

@@ -124,12 +124,12 @@ func TestPrintBytes(t *testing.T) {
 		t.Errorf("written is\n%s\nwant\n%s", got, want)
 	}
 	if !slices.Contains(w.losses, "e2 thinking false") {
-		t.Errorf("foreign thoughts are not told of: %q", w.losses)
+		t.Errorf("thinking of other models is not reported: %q", w.losses)
 	}
 	usage := scan(t, w.out)
 	for _, e := range usage {
 		if m, ok := e.Body.(*firn.Message); ok && m.Text() == "done" && fmt.Sprint(*m.Usage) != fmt.Sprint(*done.Usage) {
-			t.Errorf("the cost comes back as %+v", m.Usage)
+			t.Errorf("the cost is read back as %+v", m.Usage)
 		}
 	}
 }
@@ -174,7 +174,7 @@ func TestPrintItems(t *testing.T) {
 	}
 	for _, loss := range []string{"e4 errors false", "e5 speakers false", "e6 speakers false", "e7 failed answers true", "e9 settings true", "e10 notes true", "e11 titles true", "e12 unknown entries true"} {
 		if !slices.Contains(w.losses, loss) {
-			t.Errorf("the loss %q is not told of: %q", loss, w.losses)
+			t.Errorf("the loss %q is not reported: %q", loss, w.losses)
 		}
 	}
 }
@@ -239,7 +239,7 @@ func TestPrintHead(t *testing.T) {
 	w := newWriter(t, dialect.Target{Session: "s"})
 	w.print(chain(user("u1"))...)
 	if got := w.print(firn.Entry{ID: "h", Parent: "nowhere", Body: &firn.Head{}}); got != "" || !slices.Contains(w.losses, "h branches true") {
-		t.Errorf("going back to nowhere writes %q and loses %q", got, w.losses)
+		t.Errorf("rewinding to a missing entry writes %q and loses %q", got, w.losses)
 	}
 }
 
@@ -304,7 +304,7 @@ func TestRepeat(t *testing.T) {
 	m.Usage = &firn.Usage{Input: 1, Output: 1, Total: 2}
 	got := w.print(firn.Entry{ID: "n1", Parent: "r000050", Body: user("go")}, firn.Entry{ID: "n2", Parent: "n1", Body: m})
 	if !strings.Contains(got, `"ordinal":50,"type":"event_msg"`) || !strings.Contains(got, `"ordinal":56,`) || !strings.Contains(got, `"total_token_usage":{"input_tokens":501,`) {
-		t.Errorf("it goes on with\n%s", got)
+		t.Errorf("it continues with\n%s", got)
 	}
 }
 

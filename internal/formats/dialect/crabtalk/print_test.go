@@ -136,7 +136,7 @@ func TestPrintNative(t *testing.T) {
 	losses := strings.Join(w.losses, "\n")
 	for _, loss := range []string{"e3 marks false", "e5 failed answers true", "e6 images false", "e7 speakers false", "e9 settings true", "e10 notes true", "e11 notes true"} {
 		if !strings.Contains(losses, loss) {
-			t.Errorf("the loss %q is not told of:\n%s", loss, losses)
+			t.Errorf("the loss %q is not reported:\n%s", loss, losses)
 		}
 	}
 }
@@ -181,12 +181,12 @@ func TestPrintHides(t *testing.T) {
 	}
 	w.losses = nil
 	if got := hide("t3", "nobody"); got != "" || len(w.losses) != 1 || w.losses[0] != "t3 hiding true" {
-		t.Errorf("hiding what is not there writes %q and loses %q", got, w.losses)
+		t.Errorf("hiding a missing entry writes %q and loses %q", got, w.losses)
 	}
 	if got, want := w.print(firn.Entry{ID: "h", Parent: "e2", Body: &firn.Head{}}), `{"compact":"one"}
 {"role":"assistant","content":"1"}
 `; got != want {
-		t.Errorf("going back writes\n%s\nwant\n%s", got, want)
+		t.Errorf("rewinding writes\n%s\nwant\n%s", got, want)
 	}
 }
 

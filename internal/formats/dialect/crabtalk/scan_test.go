@@ -58,7 +58,7 @@ func scan(t testing.TB, from dialect.Origin, data []byte) []firn.Entry {
 		}
 	}
 	if rest := s.Finish(); len(rest) > 0 {
-		t.Fatalf("%d entries were held back", len(rest))
+		t.Fatalf("%d entries were withheld", len(rest))
 	}
 	return all
 }
@@ -175,7 +175,7 @@ func TestScanTraps(t *testing.T) {
 			t.Errorf("%s: the header is %+v", c.name, h)
 		}
 		if string(entries[0].Extra.Get("zeal")) != "7" {
-			t.Errorf("%s: the header lost what is unknown: %v", c.name, entries[0].Extra)
+			t.Errorf("%s: the header lost unknown fields: %v", c.name, entries[0].Extra)
 		}
 	}
 }

@@ -93,7 +93,7 @@ func TestFirstVersion(t *testing.T) {
 		case *firn.Message:
 			messages++
 			if !glance.NoParent {
-				t.Errorf("%.200s: it tells no parent, but the glance does not say so", line)
+				t.Errorf("%.200s: it has no parent, but the glance does not say so", line)
 			}
 		}
 		if entry.Body.Kind() == firn.KindHeader {
@@ -142,7 +142,7 @@ func FuzzDecode(f *testing.F) {
 			want.Target = glance.Target
 		}
 		if glance != want {
-			t.Fatalf("Glance = %+v, the entry says %+v", glance, want)
+			t.Fatalf("Glance = %+v, the entry is %+v", glance, want)
 		}
 		out, err := d.Append(nil, entry)
 		if bytes.IndexByte(line, '\n') >= 0 {
@@ -152,7 +152,7 @@ func FuzzDecode(f *testing.F) {
 			if entry.ID == "" {
 				return
 			}
-			t.Fatalf("Append refuses what Decode returned: %v", err)
+			t.Fatalf("Append rejects the entry that Decode returned: %v", err)
 		}
 		again, err := d.Decode(out)
 		if err != nil || !reflect.DeepEqual(entry, again) {

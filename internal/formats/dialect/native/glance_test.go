@@ -78,6 +78,6 @@ func TestTimeAgreesWithDecode(t *testing.T) {
 		}
 	}
 	if reported == 0 {
-		t.Error("no line told its time")
+		t.Error("no line had a time")
 	}
 }

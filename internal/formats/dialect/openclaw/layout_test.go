@@ -266,7 +266,7 @@ func TestIndexKeeps(t *testing.T) {
 	earlier := to
 	earlier.Updated = time.UnixMilli(5)
 	if at := rows(t, index(t, home(t), dir+"0b9a2f3e-1111-4111-8111-000000000001.jsonl", earlier))["agent:main:main"]["updatedAt"]; at != 1769240000000.0 {
-		t.Errorf("updatedAt went back to %v", at)
+		t.Errorf("updatedAt moved back to %v", at)
 	}
 }
 
@@ -320,7 +320,7 @@ func TestIndexRefusesDamage(t *testing.T) {
 			t.Errorf("%q: Index = %v, %v; want ErrCorrupt", data, files, err)
 		}
 		if len(transcripts(t, h)) != 1 {
-			t.Errorf("%q: the transcript beside it is not found", data)
+			t.Errorf("%q: the transcript next to it is not found", data)
 		}
 	}
 	for _, data := range []string{"", " \n", "\xef\xbb\xbf{}"} {
@@ -399,7 +399,7 @@ func FuzzTranscripts(f *testing.F) {
 			found = found || tr.ID == "new" && tr.Key != ""
 		}
 		if !found {
-			t.Fatalf("what was entered is not found:\n%s", files[0].Data)
+			t.Fatalf("the recorded session is not found:\n%s", files[0].Data)
 		}
 	})
 }

@@ -69,7 +69,7 @@ func TestTranscriptsArePis(t *testing.T) {
 		t.Errorf("printed\n%s\nwant\n%s", out, want)
 	}
 	if len(tool.Limits()) == 0 || tool.Name() != dialect.OpenClaw {
-		t.Error("the tool does not say what it is")
+		t.Error("the tool has no description")
 	}
 }
 

@@ -30,14 +30,14 @@ func piSends(t testing.TB, lines [][]byte) (texts []string) {
 			t.Fatalf("pi cannot read %s: %v", raw, err)
 		}
 		if _, twice := byID[l.ID]; twice {
-			t.Fatalf("the id %s is there twice", l.ID)
+			t.Fatalf("the ID %s occurs twice", l.ID)
 		}
 		byID[l.ID], last = l, l.ID
 	}
 	var path []line
 	for id := last; id != ""; id = byID[id].ParentID {
 		if _, ok := byID[id]; !ok {
-			t.Fatalf("the parent %s is not there", id)
+			t.Fatalf("the parent %s does not exist", id)
 		}
 		path = append(path, byID[id])
 	}
@@ -177,11 +177,11 @@ func TestHide(t *testing.T) {
 				}
 				for _, e := range f.entries() {
 					if m, ok := e.Body.(*firn.Message); ok && e.Extra.Get("copyOf") != nil && m.Usage != nil {
-						t.Errorf("the copy %s counts what its original cost", e.ID)
+						t.Errorf("the copy %s counts the cost of its original", e.ID)
 					}
 				}
 				if diff := cmp.Diff(newTranscript(t, false).lines, f.lines[:before]); diff != "" {
-					t.Errorf("what was there was changed:\n%s", diff)
+					t.Errorf("existing data was changed:\n%s", diff)
 				}
 			})
 		}
@@ -289,7 +289,7 @@ func TestHideCopiesNoBookkeeping(t *testing.T) {
 	want := map[string]int{"firn.counters": 1, "firn.verbose": 2, "session_info": 1, "label": 2, "head": 1, "model_change": 2, "tombstone": 1}
 	for kind, n := range want {
 		if counts[kind] != n {
-			t.Errorf("%s is there %d times, want %d", kind, counts[kind], n)
+			t.Errorf("%s is stored %d times, want %d", kind, counts[kind], n)
 		}
 	}
 	if e := find(t, f.entries(), label); string(e.Extra.Get("copyOf")) != `"a2"` {

@@ -115,7 +115,7 @@ func TestPrintRefuses(t *testing.T) {
 		}
 	}
 	if _, err := p.Print(nil, header()); err != nil {
-		t.Fatalf("after what was refused: %v", err)
+		t.Fatalf("after a rejected entry: %v", err)
 	}
 	if _, err := p.Print(nil, header()); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("a second header: %v", err)

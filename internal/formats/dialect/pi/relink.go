@@ -5,7 +5,7 @@ import (
 	"firn.dev/internal/base/rawjson"
 )
 
-// link is a new place for a line.
+// link holds the new ID and parent of a line.
 type link struct {
 	id, parent firn.EntryID
 	// resolve maps an entry that the line refers to.

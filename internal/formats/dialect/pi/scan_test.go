@@ -48,7 +48,7 @@ not JSON
 	}
 	note := find(t, entries, "l000005")
 	if c, ok := note.Body.(*firn.CustomMessage); !ok || c.Type != "note" || firn.JoinText(c.Parts) != "hooked" || !c.Display || string(c.Details) != `{"n":1}` {
-		t.Errorf("what a hook said reads as %+v", note.Body)
+		t.Errorf("a hook's message is read as %+v", note.Body)
 	}
 	if !note.Time.Equal(find(t, entries, "l000004").Time) {
 		t.Errorf("a line without a time has %v", note.Time)
@@ -159,7 +159,7 @@ func TestScanRefusesWhatIsNoObject(t *testing.T) {
 		}
 	}
 	if got, err := s.Scan([]byte(strings.TrimSpace(head3))); err != nil || len(got) != 1 {
-		t.Errorf("behind damage a header reads as %v, %v", got, err)
+		t.Errorf("after damage a header is read as %v, %v", got, err)
 	}
 	if got, err := s.Scan([]byte(" \r")); err != nil || len(got) > 0 {
 		t.Errorf("a blank line reads as %v, %v", got, err)

@@ -38,7 +38,7 @@ func TestVerbatim(t *testing.T) {
 		if verbatim {
 			taken++
 			if string(printed) != string(line)+"\n" {
-				t.Errorf("entry %s is printed as\n%s\nand taken over as\n%s", e.ID, printed, line)
+				t.Errorf("entry %s is printed as\n%s\nand copied as\n%s", e.ID, printed, line)
 			}
 		}
 	}

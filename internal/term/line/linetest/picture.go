@@ -9,8 +9,8 @@ import (
 
 // style holds the supported attributes of characters.
 type style struct {
-	// colour is an index in the palette, starting at 1; 0 is the default color.
-	colour                        int
+	// color is an index in the palette, starting at 1; 0 is the default color.
+	color                         int
 	bold, dim, italic, underlined bool
 	turned                        bool // foreground and background swapped
 }
@@ -41,11 +41,11 @@ func (s *style) set(params string) {
 		case n == 27:
 			s.turned = false
 		case n >= 30 && n <= 37:
-			s.colour = n - 30 + 1
+			s.color = n - 30 + 1
 		case n == 39:
-			s.colour = 0
+			s.color = 0
 		case n >= 90 && n <= 97:
-			s.colour = n - 90 + 9
+			s.color = n - 90 + 9
 		}
 	}
 }
@@ -108,10 +108,10 @@ func (l line) draw(b *strings.Builder, top float64) {
 
 // fill returns the color of the characters.
 func (s style) fill() string {
-	if s.colour == 0 {
+	if s.color == 0 {
 		return ink
 	}
-	return palette[s.colour-1]
+	return palette[s.color-1]
 }
 
 func (s style) attributes() string {
@@ -119,7 +119,7 @@ func (s style) attributes() string {
 	switch {
 	case s.turned:
 		fmt.Fprintf(&b, ` fill="%s"`, paper)
-	case s.colour > 0:
+	case s.color > 0:
 		fmt.Fprintf(&b, ` fill="%s"`, s.fill())
 	}
 	for _, a := range []struct {

@@ -4,6 +4,7 @@ package linetest
 
 import (
 	"io"
+	"slices"
 	"strconv"
 	"strings"
 	"sync"
@@ -41,6 +42,8 @@ type Screen struct {
 	background, color string
 	// copied is the text that was put on the clipboard last.
 	copied string
+	// wrapped are the rows that were longer than the screen.
+	wrapped []string
 	// answered is true if a question of the program was answered.
 	answered bool
 }
@@ -124,6 +127,7 @@ func (s *Screen) put(char string, width int) {
 	}
 	if s.pending || s.x+width > s.width {
 		s.rows[s.y].on = true
+		s.wrapped = append(s.wrapped, s.rows[s.y].text())
 		s.x, s.pending = 0, false
 		s.feed()
 	}
@@ -323,6 +327,14 @@ func (s *Screen) Cursor() (x, y int) {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.x, s.y - s.top
+}
+
+// Wrapped returns the rows that were longer than the screen, so that the terminal continued
+// them in the next row.
+func (s *Screen) Wrapped() []string {
+	s.mu.Lock()
+	defer s.mu.Unlock()
+	return slices.Clone(s.wrapped)
 }
 
 // Strange returns the sequences that firn does not use, such as those that move windows,

@@ -1,12 +1,14 @@
 // Live shows all running turns with their streamed text and a stop button.
 import { useEffect, useRef, useState } from "preact/hooks";
 import { post, sessionPath, useGet } from "../api";
-import { plural, shell, shortId, shortPath, titleOf } from "../format";
+import { count, plural, shell, shortId, shortPath, titleOf } from "../format";
 import { useStream } from "../live";
 import { mayWrite } from "../me";
 import { toSession } from "../router";
 import { noteRunning, running } from "../running";
-import { attempt, CopyCLI, Empty, Icon, Problem, notify, Time } from "../ui";
+import { lost } from "../lost";
+import { newSession } from "../palette";
+import { attempt, CopyCLI, Empty, Icon, Problem, Skeleton, notify, Time } from "../ui";
 import type { Event, Page, Partial, Problem as Trouble, Session, Tool } from "../wire";
 import { rowAt, useEvery, useRows } from "./parts";
 
@@ -113,14 +115,15 @@ export function Live() {
       <header class="page-head">
         <h1>Live</h1>
         <span class="faint num head-note" role="status">
-          {items.length > 0 && `${items.length} running`}
+          {items.length > 0 && `${count(items.length)} running`}
           {waiting > 0 && ` · ${plural(waiting, "message")} queued`}
         </span>
         <CopyCLI small command="firn ls --live" />
       </header>
       {list.error && <Problem error={list.error} retry={list.reload} />}
+      {!list.data && !list.error && <Skeleton />}
       {list.data && items.length === 0 && (
-        <Empty title="No running turns" command="firn chat">
+        <Empty icon="live" title="No running turns" action={mayWrite() ? { label: "New session", run: () => void newSession() } : { label: "All sessions", href: "/sessions" }} command="firn chat">
           Turns appear here as soon as they start.
         </Empty>
       )}
@@ -150,7 +153,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
             {titleOf(s)}
           </a>
           <span class="faint">{[s.agent, s.key?.replace(/^agent:/, "") || (s.cwd ? shortPath(s.cwd) : shortId(s.id))].filter(Boolean).join(" · ")}</span>
-          {!!s.queued && <span class="chip">{s.queued} queued</span>}
+          {!!s.queued && <span class="chip">{count(s.queued)} queued</span>}
         </p>
         <p class={"turn-said" + (saying?.thinking ? " thought" : "")}>
           {saying?.tool ? (
@@ -169,7 +172,7 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
       </span>
       {mayWrite() && (
         <span class="turn-acts">
-          <button type="button" class="button" aria-label={`Stop ${titleOf(s)}`} onClick={() => void stop(s.id)}>
+          <button type="button" class="button" aria-label={`Stop ${titleOf(s)}`} disabled={lost.value} onClick={() => void stop(s.id)}>
             <Icon name="stop" /> Stop
           </button>
           <CopyCLI small command={`firn stop ${shell(s.id)}`} />

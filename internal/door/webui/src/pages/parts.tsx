@@ -2,7 +2,7 @@
 // navigation.
 import type { ComponentChildren, Ref, RefObject } from "preact";
 import { useEffect, useRef, useState } from "preact/hooks";
-import { plural, shortId } from "../format";
+import { count, plural, shortId } from "../format";
 import { useKeys, type Binding } from "../keys";
 import { setQuery, toSession } from "../router";
 import { Icon, Menu } from "../ui";
@@ -179,7 +179,7 @@ export function Evidence({ sources }: { sources?: string[] | null }) {
           </a>
         );
       })}
-      {sources.length > 8 && <span>and {sources.length - 8} more</span>}
+      {sources.length > 8 && <span>and {count(sources.length - 8)} more</span>}
     </span>
   );
 }

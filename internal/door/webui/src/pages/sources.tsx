@@ -3,7 +3,7 @@
 import { useRef } from "preact/hooks";
 import { useGet } from "../api";
 import { bytes, count, plural, shell, shortPath } from "../format";
-import { CopyCLI, Empty, Problem, Time } from "../ui";
+import { CopyCLI, Empty, Problem, Skeleton, Time } from "../ui";
 import type { Page, Source } from "../wire";
 import { Figure, useRows } from "./parts";
 
@@ -21,13 +21,14 @@ export function Sources() {
         <CopyCLI small command="firn adopt" />
       </header>
       {list.error && <Problem error={list.error} retry={list.reload} />}
+      {!list.data && !list.error && <Skeleton />}
       <div class="page-body">
         {all.map((s) => (
           <One key={s.name} source={s} />
         ))}
       </div>
       {list.data && others.length === 0 && (
-        <Empty title="No mirrored directories" command="firn adopt">
+        <Empty icon="sources" title="No mirrored directories" command="firn adopt">
           <p>
             firn finds the sessions of Claude Code, Codex, pi, OpenClaw and others on this machine. With <code>--yes</code> it mirrors
             them, so that you can list and search them here. The originals are never changed.

@@ -14,6 +14,8 @@ export interface MenuItem {
   disabled?: boolean;
   // checked is set for choices.
   checked?: boolean;
+  // toggle is set if the choice is on or off by itself.
+  toggle?: boolean;
   hint?: string;
   // cli is the equivalent command, which can be copied.
   cli?: string;
@@ -164,7 +166,7 @@ function One({ item, close }: { item: MenuItem; close: () => void }) {
 function Thing({ item, close }: { item: MenuItem; close: () => void }) {
   const common = {
     tabIndex: -1,
-    role: item.checked === undefined ? ("menuitem" as const) : ("menuitemradio" as const),
+    role: item.checked === undefined ? ("menuitem" as const) : item.toggle ? ("menuitemcheckbox" as const) : ("menuitemradio" as const),
     "aria-checked": item.checked,
     "aria-disabled": item.disabled,
     class: "menu-item" + (item.danger ? " danger" : ""),

@@ -1,6 +1,7 @@
 // Toast is a notification, optionally with an undo button.
 import { signal } from "@preact/signals";
 import { asProblem } from "../api";
+import { notices } from "../prefs";
 import { Icon } from "./Icon";
 
 interface Note {
@@ -24,7 +25,9 @@ const long = 12_000;
 function show(note: Omit<Note, "id">, ms: number): void {
   const id = next++;
   notes.value = [...notes.value.slice(-2), { ...note, id }];
-  timers.set(id, window.setTimeout(() => dismiss(id), ms));
+  // A browser may keep notices longer, or until they are closed.
+  const wish = notices.now.peek();
+  if (wish !== "stay") timers.set(id, window.setTimeout(() => dismiss(id), wish === "long" ? Math.max(ms, 20_000) : ms));
 }
 
 function dismiss(id: number): void {

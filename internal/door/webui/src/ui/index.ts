@@ -6,6 +6,7 @@ export { Icon, type IconName } from "./Icon";
 export { Menu, type MenuItem } from "./Menu";
 export { Picker } from "./Picker";
 export { Problem } from "./Problem";
+export { Skeleton } from "./Skeleton";
 export { SourceBadge } from "./SourceBadge";
 export { Time } from "./Time";
 export { Toasts, attempt, endToasts, notifyError, notify } from "./Toast";

@@ -1,11 +1,11 @@
 // Keys lists keys and the sessions they point at.
 import { useRef, useState } from "preact/hooks";
 import { useGet } from "../../api";
-import { plural, shell, shortId } from "../../format";
+import { count, plural, shell, shortId } from "../../format";
 import { useStream, useThrottled } from "../../live";
 import { param, toSession } from "../../router";
 import { noteRunning } from "../../running";
-import { CopyCLI, Empty, Problem, Time } from "../../ui";
+import { CopyCLI, Empty, Problem, Skeleton, Time } from "../../ui";
 import type { Agent, Key, Page } from "../../wire";
 import { Box, Choice, toBox, useRows, withChosen } from "../parts";
 import type { PageProps } from "../props";
@@ -53,6 +53,7 @@ function Table() {
         <Choice name="agent" label="Agent" any="any" chosen={agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), agent)} />
       </div>
       {list.error && <Problem error={list.error} retry={list.reload} />}
+      {!list.data && !list.error && <Skeleton />}
       {list.data && all.length === 0 && <None narrow={text !== "" || agent !== ""} />}
       {all.length > 0 && (
         <div class="page-body">
@@ -99,7 +100,7 @@ function Table() {
               Show more
             </button>
           )}
-          {all.length < total && limit >= mostKeys && <p class="faint">Showing the first {all.length}. Filter to see others.</p>}
+          {all.length < total && limit >= mostKeys && <p class="faint">Showing the first {count(all.length)}. Filter to see others.</p>}
         </div>
       )}
     </div>
@@ -114,9 +115,9 @@ function used(page: Page<Key>, session: string): Page<Key> {
 }
 
 function None({ narrow }: { narrow: boolean }) {
-  if (narrow) return <Empty title="No matching keys" command="firn keys ls" />;
+  if (narrow) return <Empty icon="keys" title="No matching keys" action={{ label: "Show all keys", href: "/keys" }} command="firn keys ls" />;
   return (
-    <Empty title="No keys yet" command="firn chat --key agent:main:desk">
+    <Empty icon="keys" title="No keys yet" command="firn chat --key agent:main:desk">
       A key names the other side of a conversation: a person, a group, a channel. It is created with its first message.
     </Empty>
   );

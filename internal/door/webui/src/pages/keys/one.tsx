@@ -6,7 +6,7 @@ import { useStream, useThrottled } from "../../live";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
 import { noteRunning, running } from "../../running";
-import { attempt, CopyCLI, Dialog, Problem, notify, Time } from "../../ui";
+import { attempt, CopyCLI, Dialog, Problem, Skeleton, notify, Time } from "../../ui";
 import type { Key, Page, Routed, Session } from "../../wire";
 import { Figure, Section, useRows } from "../parts";
 import { shortKey } from "./name";
@@ -69,7 +69,14 @@ export function OneKey({ name }: { name: string }) {
         </h1>
         <CopyCLI small command={`firn keys show ${shell(name)}`} />
       </header>
-      {key.error && <Problem error={key.error} retry={key.reload} />}
+      {key.error && (
+        <Problem error={key.error} retry={key.reload}>
+          <a class="button" href="/keys">
+            All keys
+          </a>
+        </Problem>
+      )}
+      {!k && !key.error && <Skeleton />}
       {k && (
         <div class="page-body">
           <dl class="figures">

@@ -2,7 +2,7 @@
 import { post, useGet } from "../../api";
 import { plural, shell } from "../../format";
 import { mayWrite } from "../../me";
-import { attempt, CopyCLI, Empty, Problem, notify, Time } from "../../ui";
+import { attempt, CopyCLI, Empty, Problem, Skeleton, notify, Time } from "../../ui";
 import type { MemoryChange, MemoryEdit, Page } from "../../wire";
 import { Evidence } from "../parts";
 import { asQuery, command, type Place } from "./place";
@@ -32,9 +32,10 @@ export function Changes({ place, changed }: { place: Place; changed: () => void 
   };
   if (list.error) return <Problem error={list.error} retry={list.reload} />;
   const all = list.data?.items ?? [];
-  if (list.data && all.length === 0) {
+  if (!list.data) return <Skeleton />;
+  if (all.length === 0) {
     return (
-      <Empty title="No changes yet" command={command(place, "changes")}>
+      <Empty icon="memory" title="No changes yet" command={command(place, "changes")}>
         Changes to notes are listed here and can be undone.
       </Empty>
     );

@@ -36,7 +36,7 @@ export function DreamView({ place, changed }: { place: Place; changed: () => voi
   const planned = dreams?.some((d) => d.planned && (d.change.edits ?? []).length > 0);
   if (!mayWrite()) {
     return (
-      <Empty title="Dreaming needs write permission" command={command(place, "dream", "--plan")}>
+      <Empty icon="hide" title="Dreaming needs write permission" command={command(place, "dream", "--plan")}>
         This login is read-only. Log in again with firn open.
       </Empty>
     );

@@ -4,7 +4,7 @@ import { useGet } from "../../api";
 import { bytes, percent, plural } from "../../format";
 import { mayWrite } from "../../me";
 import { param } from "../../router";
-import { CopyCLI, Empty, Icon, Problem, Time } from "../../ui";
+import { CopyCLI, Empty, Icon, Problem, Skeleton, Time } from "../../ui";
 import type { Note, Page, Recalled } from "../../wire";
 import { Box, Evidence, toBox, useRows } from "../parts";
 import { Changes } from "./changes";
@@ -55,7 +55,8 @@ export function Memory() {
       {notes.error && <Problem error={notes.error} retry={notes.reload} />}
       {view === "changes" && <Changes place={place} changed={notes.reload} />}
       {view === "dream" && <DreamView place={place} changed={notes.reload} />}
-      {view === "" && (param("q") ? <Found place={place} words={param("q")} /> : notes.data && <Notes place={place} notes={all} changed={notes.reload} clear={() => setAsk("clear")} />)}
+      {view === "" && !param("q") && !notes.data && !notes.error && <Skeleton />}
+      {view === "" && (param("q") ? <Found place={place} words={param("q")} /> : notes.data && <Notes place={place} notes={all} changed={notes.reload} clear={() => setAsk("clear")} add={() => setAsk("add")} />)}
       {ask === "add" && <AddDialog place={place} close={() => setAsk("")} changed={notes.reload} />}
       {ask === "clear" && <ClearDialog place={place} close={() => setAsk("")} changed={notes.reload} />}
     </div>
@@ -67,13 +68,14 @@ interface NotesProps {
   notes: Note[];
   changed: () => void;
   clear: () => void;
+  add: () => void;
 }
 
-function Notes({ place, notes, changed, clear }: NotesProps) {
+function Notes({ place, notes, changed, clear, add }: NotesProps) {
   const open = param("note");
   if (notes.length === 0) {
     return (
-      <Empty title="No notes yet" command={command(place, "add", "'Releases are on Fridays.'")}>
+      <Empty icon="memory" title="No notes yet" action={mayWrite() && { label: "Add a note", run: add }} command={command(place, "add", "'Releases are on Fridays.'")}>
         Notes hold facts worth keeping beyond one conversation. Agents write them, and so can you. Matching notes are sent to the model with each turn.
       </Empty>
     );
@@ -137,11 +139,15 @@ function Found({ place, words }: { place: Place; words: string }) {
   const found = useGet<Page<Recalled>>("/v1/memory/search", { ...asQuery(place), q: words, limit: 30 });
   const all = found.data?.items ?? [];
   if (found.error) return <Problem error={found.error} retry={found.reload} />;
-  if (found.data && all.length === 0) {
+  if (!found.data) return <Skeleton />;
+  if (all.length === 0) {
     return (
-      <Empty title="No matching notes" command={command(place, "search", `'${words.replaceAll("'", "'\\''")}'`)}>
-        To find messages, use <a href={"/search?q=" + encodeURIComponent(words)}>search</a>.
-      </Empty>
+      <Empty
+        icon="search"
+        title="No matching notes"
+        action={{ label: "Search messages", href: "/search?q=" + encodeURIComponent(words) }}
+        command={command(place, "search", `'${words.replaceAll("'", "'\\''")}'`)}
+      />
     );
   }
   return (

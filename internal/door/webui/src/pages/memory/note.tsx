@@ -4,7 +4,7 @@ import { del, useGet } from "../../api";
 import { percent, shell, shortPath } from "../../format";
 import { mayWrite } from "../../me";
 import { go } from "../../router";
-import { attempt, Bar, CopyCLI, Icon, Problem, notify, Time } from "../../ui";
+import { attempt, Bar, CopyCLI, Icon, Problem, Skeleton, notify, Time } from "../../ui";
 import type { Fact, MemoryChange, Note } from "../../wire";
 import { Evidence } from "../parts";
 import { EditDialog } from "./dialogs";
@@ -36,7 +36,7 @@ export function NoteView({ place, id, changed }: Props) {
   };
   const n = note.data;
   if (note.error) return <Problem error={note.error} retry={note.reload} />;
-  if (!n) return <div class="mem-note" aria-busy="true" />;
+  if (!n) return <Skeleton rows={4} text />;
   return (
     <article class="mem-note" aria-label={n.title || n.name}>
       <header class="note-head">

@@ -3,7 +3,7 @@ import { useRef } from "preact/hooks";
 import { useGet } from "../../api";
 import { bytes, count, duration } from "../../format";
 import { mayAdmin } from "../../me";
-import { CopyCLI, Problem, Time } from "../../ui";
+import { CopyCLI, Problem, Skeleton, Time } from "../../ui";
 import type { Latency, Ops as State } from "../../wire";
 import { Figure, Section, useEvery, useRows } from "../parts";
 import { IndexSection, Maintenance, Verify } from "./care";
@@ -33,6 +33,7 @@ export function Ops() {
         <CopyCLI small command="firn status" />
       </header>
       {ops.error && <Problem error={ops.error} retry={ops.reload} />}
+      {!o && !ops.error && <Skeleton />}
       {o && (
         <div class="page-body">
           <Health ops={o} />

@@ -3,7 +3,7 @@ import { post, useGet } from "../../api";
 import { count, moment, shell } from "../../format";
 import { mayWrite } from "../../me";
 import { go, toSession } from "../../router";
-import { attempt, CopyCLI, Problem, notify, Time } from "../../ui";
+import { attempt, CopyCLI, Problem, Skeleton, notify, Time } from "../../ui";
 import type { Job, Page, Routed } from "../../wire";
 import { Section } from "../parts";
 
@@ -23,6 +23,7 @@ export function Jobs() {
   if (jobs.error) return <Problem error={jobs.error} retry={jobs.reload} />;
   return (
     <Section title="Jobs">
+      {!jobs.data && <Skeleton rows={2} />}
       {jobs.data && all.length === 0 && (
         <p class="muted">
           No jobs. Add them under <code>[[cron]]</code> in firn.toml, each with a schedule and a message.

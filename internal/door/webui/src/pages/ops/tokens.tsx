@@ -165,6 +165,7 @@ function Create({ close, made }: { close: () => void; made: () => void }) {
   if (secret) {
     return (
       <Dialog
+        key="secret"
         title={`Secret of ${name}`}
         close={close}
         submit={close}

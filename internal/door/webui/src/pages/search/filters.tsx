@@ -1,6 +1,7 @@
 // The search box and filters, stored in the URL.
 import type { Ref } from "preact";
 import { useGet, type Query } from "../../api";
+import { bound } from "../../me";
 import { shell } from "../../format";
 import { param, setQuery } from "../../router";
 import { CopyCLI } from "../../ui";
@@ -20,7 +21,13 @@ const places: [string, string][] = [
   ["all", "both"],
 ];
 
-const names = ["role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in"] as const;
+const machines: [string, string][] = [
+  ["equal", "ranked equally"],
+  ["hide", "hidden"],
+  ["only", "only these"],
+];
+
+const names = ["role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in", "machines"] as const;
 
 export type Filter = Record<(typeof names)[number] | "q", string>;
 
@@ -39,8 +46,13 @@ export function asQuery(f: Filter, around: number): Query {
   return { ...f, before: around, after: around };
 }
 
+export function isGrouped(): boolean {
+  return param("group") === "session";
+}
+
 export function asCommand(f: Filter): string {
   const words = ["firn search"];
+  if (isGrouped()) words.push("--group");
   for (const n of names) if (f[n]) words.push(`--${n} ${shell(f[n])}`);
   if (f.q) words.push(f.q.startsWith("-") ? "-- " + shell(f.q) : shell(f.q));
   return words.join(" ");
@@ -49,7 +61,7 @@ export function asCommand(f: Filter): string {
 export function Filters({ filter, box }: { filter: Filter; box: Ref<HTMLInputElement> }) {
   const agents = useGet<Page<Agent>>("/v1/agents");
   const keys = useGet<Page<Key>>("/v1/keys");
-  const sources = useGet<Page<Source>>("/v1/sources");
+  const sources = useGet<Page<Source>>(bound() ? "" : "/v1/sources");
   const tools = [...new Set((sources.data?.items ?? []).map((s) => s.tool))];
   const narrowed = names.some((n) => filter[n]);
   const clear = Object.fromEntries(names.map((n) => [n, ""]));
@@ -67,6 +79,7 @@ export function Filters({ filter, box }: { filter: Filter; box: Ref<HTMLInputEle
         <Choice name="agent" label="Agent" any="any" chosen={filter.agent} choices={withChosen((agents.data?.items ?? []).map((a) => a.id), filter.agent)} />
         <Choice name="source" label="Source" any="any" chosen={filter.source} choices={withChosen(tools, filter.source)} />
         <Choice name="key" label="Key" any="any" none="No keys yet" chosen={filter.key} choices={withChosen((keys.data?.items ?? []).map((k) => k.key), filter.key)} />
+        <Choice name="machines" label="Jobs and sub-agents" any="ranked lower" chosen={filter.machines} choices={machines} />
         <Tool chosen={filter.tool} />
         {(["path", "session"] as const).map((n) => filter[n] && <Taken key={n} name={n} value={filter[n]} />)}
         {narrowed && (

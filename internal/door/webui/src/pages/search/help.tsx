@@ -11,6 +11,7 @@ const lines: [example: string, what: string][] = [
   ["role:user", "by role: user, assistant, tool, shell, system, summary, title"],
   ["tool:bash in:all", "calls of a tool; in:tools searches tool output, in:all both"],
   ["agent:main since:7d", "by agent:, key:, source: or session:; since: and until: take a date or an age"],
+  ["machines:hide", "without jobs, hooks and sub-agents, which otherwise rank lower; machines:only, machines:equal"],
   ["path:src/wal", "sessions started in this directory, or calls with this file"],
 ];
 

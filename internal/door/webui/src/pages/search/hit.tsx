@@ -1,5 +1,5 @@
 // A search hit with its context.
-import { moment, shell, shortId } from "../../format";
+import { count, moment, shell, shortId } from "../../format";
 import { mayWrite } from "../../me";
 import { toSession } from "../../router";
 import { copy, Icon, Menu, Time } from "../../ui";
@@ -29,14 +29,32 @@ export function forkFrom(h: Hit): Promise<void> {
   return fork(h.session, h.entry);
 }
 
-export function HitView({ hit }: { hit: Hit }) {
+// bySession puts the hits of a session one after the other. Sessions are in the order of
+// their first hits.
+export function bySession(hits: Hit[]): Hit[] {
+  const groups = new Map<string, Hit[]>();
+  for (const h of hits) groups.set(h.session, [...(groups.get(h.session) ?? []), h]);
+  return [...groups.values()].flat();
+}
+
+// HitView shows a hit. If it follows another hit of its session, the session is not named
+// again.
+export function HitView({ hit, follows }: { hit: Hit; follows?: boolean }) {
   return (
-    <li class="hit" data-row={hitKey(hit)}>
+    <li class={follows ? "hit follows" : "hit"} data-row={hitKey(hit)}>
       <header class="hit-head">
-        <a class="hit-title" href={toHit(hit)}>
-          {hit.title ? plainLine(hit.title) : shortId(hit.session)}
-        </a>
-        <span class="faint hit-where">{[hit.source === "firn" ? hit.agent : hit.source, hit.key?.replace(/^agent:/, "")].filter(Boolean).join(" · ")}</span>
+        {follows ? (
+          <a class="faint num" href={toHit(hit)}>
+            #{hit.n}
+          </a>
+        ) : (
+          <>
+            <a class="hit-title" href={toHit(hit)}>
+              {hit.title ? plainLine(hit.title) : shortId(hit.session)}
+            </a>
+            <span class="faint hit-where">{[hit.source === "firn" ? hit.agent : hit.source, hit.key?.replace(/^agent:/, "")].filter(Boolean).join(" · ")}</span>
+          </>
+        )}
         {hit.marks?.map((m) => (
           <span key={m} class="chip" title={marks[m]?.[1]}>
             {marks[m]?.[0] ?? m}
@@ -98,7 +116,7 @@ function Copies({ hit }: { hit: Hit }) {
   if (copies.length === 0) return null;
   return (
     <Menu
-      label={`+${copies.length} ${copies.length === 1 ? "copy" : "copies"} of the same text elsewhere`}
+      label={`+${count(copies.length)} ${copies.length === 1 ? "copy" : "copies"} of the same text elsewhere`}
       class="chip hit-copies"
       items={copies.map((c) => ({ label: <code>{`${shortId(c.session)}/${c.entry.slice(-6)}`}</code>, href: toHit(c) }))}
     >

@@ -4,12 +4,12 @@ import { address, asProblem, get, useLoad, type Problem as Err } from "../../api
 import { count, plural } from "../../format";
 import { mayWrite } from "../../me";
 import { go, param, setQuery } from "../../router";
-import { Bar, Empty, Problem } from "../../ui";
+import { Bar, Empty, Problem, Skeleton } from "../../ui";
 import type { Found, Hit, IndexState } from "../../wire";
 import { Choice, rowAt, toBox, useEvery, useRows } from "../parts";
-import { asCommand, asked, asQuery, currentFilter, Filters, type Filter } from "./filters";
+import { asCommand, asked, asQuery, currentFilter, Filters, isGrouped, type Filter } from "./filters";
 import { Begin, Language } from "./help";
-import { forkFrom, hitKey, HitView, toHit } from "./hit";
+import { bySession, forkFrom, hitKey, HitView, toHit } from "./hit";
 
 const arounds: [string, string][] = [
   ["0", "none"],
@@ -39,7 +39,8 @@ function useHits(f: Filter, around: number) {
     }
   };
   useEffect(() => setMore({ key, pages: [], loading: false }), [first.data]);
-  const hits = pages.flatMap((p) => p.items ?? []);
+  const found = pages.flatMap((p) => p.items ?? []);
+  const hits = isGrouped() ? bySession(found) : found;
   return { first, hits, cursor, next, loading: more.loading, problem: more.key === key ? more.error : undefined };
 }
 
@@ -75,6 +76,7 @@ export function Search() {
         </>
       )}
       {asked(filter) && index && <Building index={index} />}
+      {asked(filter) && !first.data && !first.error && <Skeleton />}
       {asked(filter) && first.data && !first.error && (
         <>
           {hits.length > 0 && (
@@ -83,12 +85,13 @@ export function Search() {
                 {plural(hits.length, "hit")}
                 {cursor ? ", more available" : ""}
               </span>
+              <Choice name="group" label="Group" any="none" chosen={isGrouped() ? "session" : ""} choices={[["session", "by session"]]} />
               <Choice name="around" label="Context" chosen={String(around)} choices={arounds} />
             </p>
           )}
           <ol class="hits" aria-label="Hits" aria-busy={first.loading || undefined}>
-            {hits.map((h) => (
-              <HitView key={hitKey(h)} hit={h} />
+            {hits.map((h, i) => (
+              <HitView key={hitKey(h)} hit={h} follows={isGrouped() && hits[i - 1]?.session === h.session} />
             ))}
           </ol>
           {problem && <Problem error={problem} retry={() => void next()} />}
@@ -124,16 +127,13 @@ function Building({ index }: { index: IndexState }) {
 
 function None({ filter }: { filter: Filter }) {
   return (
-    <Empty title="No hits" command={asCommand(filter)}>
-      {filter.in === "" && (
-        <p>
-          Tool output was not searched:{" "}
-          <button type="button" class="button" onClick={() => setQuery({ in: "all" }, { push: true })}>
-            Search tool output too
-          </button>
-        </p>
-      )}
-      <p>Try fewer words, a prefix with *, or fewer filters.</p>
+    <Empty
+      icon="search"
+      title="No hits"
+      action={filter.in === "" ? { label: "Search tool output too", run: () => setQuery({ in: "all" }, { push: true }) } : { label: "Clear filters", href: "/search?q=" + encodeURIComponent(filter.q) }}
+      command={asCommand(filter)}
+    >
+      {filter.in === "" && "Tool output was not searched. "}Try fewer words, a prefix with *, or fewer filters.
     </Empty>
   );
 }

@@ -3,6 +3,7 @@
 import { useState } from "preact/hooks";
 import { post, sessionPath } from "../../api";
 import { plural } from "../../format";
+import { lost } from "../../lost";
 import { attempt } from "../../ui";
 import type { Approval, ApprovalAnswer } from "../../wire";
 import type { Talk } from "./talk";
@@ -22,12 +23,14 @@ export function Approvals({ talk }: { talk: Talk }) {
 
 function Question({ talk, approval }: { talk: Talk; approval: Approval }) {
   const [reason, setReason] = useState("");
-  const [busy, setBusy] = useState(false);
+  const [sending, setBusy] = useState(false);
+  const busy = sending || lost.value;
   const answer = async (decision: string, scope?: string) => {
     setBusy(true);
     const body: ApprovalAnswer = { decision, scope, digest: approval.digest, reason: decision === "refuse" ? reason : undefined };
     await attempt(() => post<ApprovalAnswer>(sessionPath(talk.id, "approvals", approval.call), body));
     setBusy(false);
+    talk.focus();
     void talk.watch.loadApprovals();
   };
   return (

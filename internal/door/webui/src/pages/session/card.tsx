@@ -1,7 +1,8 @@
 // Card is a row of the log.
 import { Component, type ComponentChildren } from "preact";
 import { useState } from "preact/hooks";
-import { bytes, cost, damageText, moment, shell, tokens } from "../../format";
+import { bytes, cost, damageText, longDay, moment, shell, tokens } from "../../format";
+import { toSession } from "../../router";
 import { CopyCLI, Icon } from "../../ui";
 import type { Block, Card as WireCard, Tool } from "../../wire";
 import { Compacted } from "./compaction";
@@ -61,10 +62,8 @@ function alike(a: Row, b: Row): boolean {
   return true;
 }
 
-const days = new Intl.DateTimeFormat("en", { weekday: "long", day: "numeric", month: "long", year: "numeric" });
-
 function Day({ day }: { day: string }) {
-  return <p class="log-day">{days.format(new Date(day))}</p>;
+  return <p class="log-day">{longDay(new Date(day))}</p>;
 }
 
 function Gap({ row, talk }: { row: Row; talk: Talk }) {
@@ -289,7 +288,7 @@ function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
       {row.items.map((item) => (
         <div key={item.key} class="log-note">
           <span class="log-note-text" title={item.card!.kind}>
-            {noteOf(item.card!)}
+            {item.card!.session ? <a href={toSession(item.card!.session)}>{noteOf(item.card!)}</a> : noteOf(item.card!)}
           </span>
           <span class="said-side">
             <Clock at={item.card!.time} />

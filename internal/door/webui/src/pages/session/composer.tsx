@@ -5,7 +5,7 @@ import { useSignal, type Signal } from "@preact/signals";
 import { useEffect, useId, useLayoutEffect, useRef } from "preact/hooks";
 import { post, Problem, sessionPath, useGet } from "../../api";
 import { bytes, shell } from "../../format";
-import { lost } from "../../live";
+import { lost } from "../../lost";
 import { notifyError, CopyCLI, Icon, Menu } from "../../ui";
 import type { Agent, Answer, Page } from "../../wire";
 import { imageTypes, pick, pickedAgain, type Picked } from "./images";
@@ -18,6 +18,13 @@ interface Props {
   talk: Talk;
   box: RefObject<HTMLTextAreaElement | null>;
   sent: () => void;
+}
+
+// leave moves the focus from the composer to the latest entry, where shortcuts work.
+function leave(box: HTMLTextAreaElement): void {
+  const entries = document.querySelectorAll<HTMLElement>(".log-column [data-entry]");
+  box.blur();
+  entries[entries.length - 1]?.focus({ preventScroll: true });
 }
 
 export function Composer({ talk, box, sent }: Props) {
@@ -55,6 +62,7 @@ export function Composer({ talk, box, sent }: Props) {
     for (const f of from) pick(f).then((p) => (images.value = [...images.value, p]), notifyError);
   };
   const send = async () => {
+    const text = talk.draft.peek(); // may be newer than what is drawn
     if (busy.value || off || (!text.trim() && images.value.length === 0)) return;
     const slash = slashOf(text);
     if (typeof slash === "string") return notifyError(new Problem(0, { kind: "invalid", message: slash, hint: "To send a leading slash, type two." }));
@@ -108,7 +116,7 @@ export function Composer({ talk, box, sent }: Props) {
       e.preventDefault();
       if (commands.length) closed.value = text;
       else if (live && !off) void talk.stop();
-      else e.currentTarget.blur();
+      else leave(e.currentTarget);
     }
   };
 

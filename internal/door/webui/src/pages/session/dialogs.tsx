@@ -7,6 +7,7 @@ import type { Agent, Page } from "../../wire";
 import { CompactionDiff } from "./diff";
 import { ModelPicker } from "./models";
 import type { Talk } from "./talk";
+import { TimelineDialog } from "./timeline";
 
 export function LogDialogs({ talk }: { talk: Talk }) {
   const a = talk.asking.value;
@@ -26,6 +27,8 @@ export function LogDialogs({ talk }: { talk: Talk }) {
       return <ModelPicker title="Retry with another model" current={modelOf(talk)} choose={(m) => void talk.again(a.entry, m)} close={close} />;
     case "agent":
       return <AgentDialog talk={talk} close={close} />;
+    case "timeline":
+      return <TimelineDialog key={a.entry} talk={talk} entry={a.entry} close={close} />;
     case "compaction":
       return <CompactionDiff talk={talk} id={a.id} close={close} />;
   }

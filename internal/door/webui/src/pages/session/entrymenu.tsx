@@ -89,6 +89,7 @@ function RealMenu({ item, talk }: Props) {
   const e = shell(id);
   const asked = talk.asked(id);
   const pinned = card.label === "pin";
+  const message = card.kind === "message" && card.role !== "system";
   return (
     <Menu
       label={nameOf(item)}
@@ -96,6 +97,7 @@ function RealMenu({ item, talk }: Props) {
       align="end"
       items={[
         { label: "Copy link", run: () => talk.link(id) },
+        message && { label: "Timeline", hint: "w", run: () => (talk.asking.value = { what: "timeline", entry: id }) },
         { label: "Copy as CLI…", run: () => (talk.asking.value = { what: "cli", entry: id }) },
         writes && "-",
         writes && asked !== "" && { label: "Retry", disabled: busy, run: () => void talk.again(asked) },

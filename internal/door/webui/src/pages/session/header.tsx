@@ -2,8 +2,8 @@
 import { useSignal } from "@preact/signals";
 import { useEffect, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
-import { cost, count, plural, shell, shortId, shortPath, titleOf, tokens } from "../../format";
-import { mayWrite } from "../../me";
+import { clock, cost, count, plural, shell, shortId, shortPath, titleOf, tokens } from "../../format";
+import { bound, mayWrite } from "../../me";
 import { toolOf } from "../../plaintext";
 import { toSession } from "../../router";
 import { copy, CopyCLI, Icon, Menu, Time, WindowBar } from "../../ui";
@@ -98,7 +98,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
 
 // BreakerNote shows compaction failures and the pause.
 function BreakerNote({ breaker: b }: { breaker: Breaker }) {
-  const until = b.until && new Date(b.until).toLocaleTimeString([], { hour: "2-digit", minute: "2-digit" });
+  const until = b.until && clock(new Date(b.until));
   return (
     <p class="session-fault" role="note">
       {b.open ? `Compaction is paused until ${until}, after ${plural(b.failures, "failure")} in a row` : `Compaction failed ${plural(b.failures, "time")} in a row`}
@@ -109,7 +109,7 @@ function BreakerNote({ breaker: b }: { breaker: Breaker }) {
 
 // Tags edits the session's tags, suggesting all known tags.
 function Tags({ watch, session, close }: { watch: Watch; session: Session; close: () => void }) {
-  const known = useGet<TagPage>("/v1/tags");
+  const known = useGet<TagPage>(bound() ? "" : "/v1/tags");
   const old = session.tags ?? [];
   const save = (add: string[], drop: string[]) => {
     const tags = [...new Set([...old, ...add])].filter((t) => !drop.includes(t));
@@ -167,9 +167,14 @@ function Origin({ session }: { session: Session }) {
 function TitleBox({ watch, session, close }: { watch: Watch; session: Session; close: () => void }) {
   const box = useRef<HTMLInputElement>(null);
   useEffect(() => box.current?.select(), []);
-  const done = () => {
+  const over = useRef(false);
+  const done = (back?: boolean) => {
+    if (over.current) return;
+    over.current = true;
     const title = box.current?.value.trim() ?? "";
+    const menu = box.current?.parentElement?.querySelector<HTMLElement>(".session-menu button");
     close();
+    if (back) menu?.focus();
     if (title && title !== session.title) void change(watch, { title }, { title: session.title ?? "" }, "Renamed");
   };
   return (
@@ -178,14 +183,15 @@ function TitleBox({ watch, session, close }: { watch: Watch; session: Session; c
       class="input session-name"
       aria-label="Title"
       defaultValue={session.title || session.prompt}
-      onBlur={done}
+      onBlur={() => done()}
       onKeyDown={(e) => {
-        if (e.key === "Enter") done();
         if (e.key === "Escape") {
           e.stopPropagation();
           if (box.current) box.current.value = "";
-          close();
         }
+        if (e.key !== "Enter" && e.key !== "Escape") return;
+        e.preventDefault(); // Enter is not for the button that gets the focus
+        done(true);
       }}
     />
   );

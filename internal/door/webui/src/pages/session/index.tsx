@@ -3,7 +3,7 @@ import type { ComponentType } from "preact";
 import { useEffect, useMemo } from "preact/hooks";
 import { titleOf } from "../../format";
 import { toSession } from "../../router";
-import { Problem } from "../../ui";
+import { Problem, Skeleton } from "../../ui";
 import type { Session } from "../../wire";
 import { Header } from "./header";
 import { Log } from "./log";
@@ -41,6 +41,7 @@ function OneSession({ id, tab }: { id: string; tab: string }) {
   if (!session && error) {
     return (
       <div class="page session-page">
+        <h1 class="sr">Session</h1>
         <Problem error={error} retry={() => void watch.load()}>
           <a class="button primary" href="/sessions">
             All sessions
@@ -61,7 +62,7 @@ function OneSession({ id, tab }: { id: string; tab: string }) {
         ))}
       </nav>
       <div class={"session-body" + (here === "" ? " fixed" : "")}>
-        {here === "" ? <Log watch={watch} /> : session && Tab && <Other watch={watch} session={session} tab={Tab} />}
+        {here === "" ? <Log watch={watch} /> : session && Tab ? <Other watch={watch} session={session} tab={Tab} /> : <Skeleton />}
       </div>
     </div>
   );

@@ -5,12 +5,13 @@ import "../../style/log.css";
 import { useComputed, useSignal } from "@preact/signals";
 import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { get, sessionPath } from "../../api";
-import { plural, sentence } from "../../format";
+import { plural, sentence, shell } from "../../format";
 import { useKeys } from "../../keys";
 import { mayWrite } from "../../me";
 import { param, setQuery } from "../../router";
 import { holdKeys, releaseKeys } from "../../typeahead";
-import { attempt, Empty, Icon, Problem } from "../../ui";
+import { lost } from "../../lost";
+import { attempt, Empty, Icon, Problem, Skeleton } from "../../ui";
 import { RowView } from "./card";
 import { Approvals } from "./approvals";
 import { Composer } from "./composer";
@@ -22,6 +23,7 @@ import { plain } from "./parts";
 import { grouped } from "./grouping";
 import { holds, isNote, rowsOf } from "./rows";
 import { find, useStill, type Still } from "./scroll";
+import type { Item } from "./entries";
 import { Talk } from "./talk";
 import type { Entry, Page, Tool } from "../../wire";
 import type { Watch } from "./watch";
@@ -99,6 +101,7 @@ export function Log({ watch }: { watch: Watch }) {
   return (
     <div class={"log" + (outline.value ? " with-outline" : "")}>
       <div class="log-main">
+        <h2 class="sr">Conversation</h2>
         {talk.finding.open.value && <FindBar talk={talk} jump={jump} />}
         <div class="log-scroll" ref={still.scroller}>
           <div class="log-column" ref={still.content}>
@@ -117,8 +120,13 @@ export function Log({ watch }: { watch: Watch }) {
                 )}
               </Problem>
             )}
-            {!entries.busy.value && !entries.error.value && items.length === 0 && !watch.live.value && (
-              <Empty title="No messages yet">{mayWrite() ? "Write a message below." : "Messages appear here."}</Empty>
+            {!entries.busy.value && !entries.error.value && entries.last.value && (items.length === 0 || entries.first.value) && !items.some(isSaid) && !watch.live.value && (
+              <Empty
+                icon="write"
+                title="No messages yet"
+                action={mayWrite() ? { label: "Write a message", run: () => box.current?.focus() } : { label: "All sessions", href: "/sessions" }}
+                command={`firn chat -r ${shell(talk.id)}`}
+              />
             )}
           </div>
         </div>
@@ -156,6 +164,11 @@ function settleKeys(talk: Talk, box: HTMLTextAreaElement | null): void {
   releaseKeys((typed) => talk.write(talk.draft.peek() + typed));
 }
 
+// isSaid reports whether an entry is more than a note, such as a title.
+function isSaid(i: Item): boolean {
+  return !i.card || !!i.card.role || !!i.card.compaction || !!i.damage;
+}
+
 function wide(): boolean {
   return matchMedia("(min-width: 1240px)").matches;
 }
@@ -182,7 +195,7 @@ function reveal(still: Still, key: string): void {
 // Top shows whether there are older entries.
 function Top({ talk }: { talk: Talk }) {
   const { first, busy, items } = talk.entries;
-  if (items.value.length === 0) return busy.value ? <p class="log-edge" role="status">Loading…</p> : null;
+  if (items.value.length === 0) return busy.value ? <Skeleton rows={5} text /> : null;
   if (first.value) return <p class="log-edge">Start of the session</p>;
   return <p class="log-edge">{busy.value === "older" ? "Loading older entries…" : "Scroll up for older entries."}</p>;
 }
@@ -323,11 +336,12 @@ function useLogKeys(still: Still, talk: Talk, toStart: () => void, write: () => 
     { key: "k", does: "Previous entry", run: () => step(-1) },
     { key: "Enter", does: "Expand or collapse", run: () => within("button[aria-expanded]:not(.entry-menu)")?.click() },
     { key: ".", does: "Entry actions", run: () => within(".entry-menu")?.click() },
+    { key: "w", does: "Timeline of the turn", run: () => talk.timeline(current()?.dataset["entry"]) },
     { key: "o", does: "Outline", run: outline },
     { key: "c", does: "Write a message", run: write },
     { key: "Home", does: "Go to the first entry", run: toStart },
     { key: "mod+f", does: "Find in this session", typing: true, run: () => (talk.finding.open.value = true) },
     { key: "G", does: "Go to the latest entry", run: toEnd },
-    { key: "Escape", does: "Stop the turn", run: () => talk.watch.live.peek() && mayWrite() && void talk.stop() },
+    { key: "Escape", does: "Stop the turn", run: () => talk.watch.live.peek() && mayWrite() && !lost.peek() && void talk.stop() },
   ]);
 }

@@ -1,7 +1,7 @@
-// ModelPicker chooses a model: those of the agents, of local servers, and of the catalogue.
+// ModelPicker chooses a model: those of the agents, of local servers, and of the catalog.
 import { useState } from "preact/hooks";
 import { useGet } from "../../api";
-import { tokens } from "../../format";
+import { count, tokens } from "../../format";
 import { Picker, Problem } from "../../ui";
 import type { Model, Page } from "../../wire";
 
@@ -48,7 +48,7 @@ export function ModelPicker({ title, none, current, choose, close }: Props) {
       )}
     >
       {found.error && <Problem error={found.error} retry={found.reload} />}
-      {fits.length > most && <p class="palette-none faint">{fits.length - most} more; type to narrow</p>}
+      {fits.length > most && <p class="palette-none faint">{count(fits.length - most)} more; type to narrow</p>}
     </Picker>
   );
 }

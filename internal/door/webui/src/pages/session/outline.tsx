@@ -5,7 +5,7 @@ import { useEffect, useLayoutEffect, useMemo, useRef } from "preact/hooks";
 import { sessionPath, useGet } from "../../api";
 import { count, plural, tokens } from "../../format";
 import { plainLine } from "../../plaintext";
-import { Empty, Icon, Problem } from "../../ui";
+import { Icon, Problem, Skeleton } from "../../ui";
 import type { Course, Entry, Episode, Event, Hit } from "../../wire";
 import type { Still } from "./scroll";
 import type { Talk } from "./talk";
@@ -101,7 +101,8 @@ export function Outline({ talk, still, jump, close }: Props) {
         </p>
       )}
       {course.error && !course.data && <Problem error={course.error} retry={course.reload} />}
-      {course.data && turns.length === 0 && <Empty title="No turns yet" />}
+      {!course.data && !course.error && <Skeleton rows={6} />}
+      {course.data && turns.length === 0 && <p class="outline-thin">No turns yet</p>}
       <ol class="outline-list" ref={list}>
         <Turns turns={turns} now={now.value} hits={hits} jump={jump} zoom={step > 1 ? zoom : undefined} />
       </ol>

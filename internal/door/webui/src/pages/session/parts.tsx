@@ -1,6 +1,6 @@
 // Small components of entries.
 import { useState } from "preact/hooks";
-import { bytes, moment } from "../../format";
+import { bytes, clock, moment } from "../../format";
 import { attempt } from "../../ui";
 import type { Block, Card } from "../../wire";
 import type { Talk } from "./talk";
@@ -45,15 +45,13 @@ export function Why({ out }: { out: string | undefined }) {
   );
 }
 
-const clock = new Intl.DateTimeFormat("en", { hour: "2-digit", minute: "2-digit", hour12: false });
-
 export function Clock({ at }: { at?: string }) {
   if (!at) return null;
   const t = new Date(at);
   if (Number.isNaN(t.getTime())) return null;
   return (
     <time class="clock num" dateTime={at} title={moment(t)}>
-      {clock.format(t)}
+      {clock(t)}
     </time>
   );
 }

@@ -1,7 +1,7 @@
 // Queue lists the queued messages, which can be edited, reordered and removed.
 import { patch, sessionPath } from "../../api";
 import { plural } from "../../format";
-import { lost } from "../../live";
+import { lost } from "../../lost";
 import { attempt, Icon } from "../../ui";
 import type { Queue as WireQueue, QueueChange, Waiting } from "../../wire";
 import type { Talk } from "./talk";

@@ -4,7 +4,7 @@ import { useEffect, useRef } from "preact/hooks";
 import { asProblem, get, sessionPath, type Problem as Err } from "../../api";
 import { bytes, plural, shell, shortPath } from "../../format";
 import { param } from "../../router";
-import { copy, CopyCLI, Icon, Problem } from "../../ui";
+import { copy, CopyCLI, Icon, Problem, Skeleton } from "../../ui";
 import type { Entry, Page, Session } from "../../wire";
 import type { TabProps } from "./tab";
 
@@ -79,6 +79,7 @@ export function Raw({ session, watch }: TabProps) {
         <CopyCLI command={`firn cat ${shell(session.id)} --view disk --json`} small />
       </div>
       {error.value && <Problem error={error.value} retry={() => void load(false)} />}
+      {busy.value && lines.value.length === 0 && !error.value && <Skeleton />}
       {wanted && <RawLine line={wanted} chosen />}
       <ol class={"raw-lines" + (wrap.value ? " wrap" : "")}>
         {lines.value.map((l) => (

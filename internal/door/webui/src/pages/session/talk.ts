@@ -18,6 +18,8 @@ export type Asking =
   | { what: "compaction"; id: string }
   | { what: "agent" }
   | { what: "model" }
+  // timeline shows the steps of the turn that an entry belongs to.
+  | { what: "timeline"; entry: string }
   // retry chooses the model of the next answer to a message.
   | { what: "retry"; entry: string };
 
@@ -60,6 +62,13 @@ export class Talk {
     } catch {
       // The log works without the arrows; the next event asks again.
     }
+  }
+
+  // timeline shows the turn of an entry, by default of the latest one.
+  timeline(entry?: string): void {
+    const items = this.entries.items.peek();
+    const of = items.find((i) => i.key === entry) ?? items.findLast((i) => i.card?.role === "user" || i.card?.role === "assistant");
+    if (of?.card) this.asking.value = { what: "timeline", entry: of.card.id };
   }
 
   // write sets the draft, which survives a reload.

@@ -1,6 +1,6 @@
 // Tool calls: a call with its result is an expandable line; consecutive calls are one line.
 import { useEffect, useState } from "preact/hooks";
-import { bytes, duration, plural } from "../../format";
+import { bytes, count, duration, plural } from "../../format";
 import { Html } from "../../html";
 import { Icon, Time } from "../../ui";
 import type { Block, Card, Tool } from "../../wire";
@@ -55,8 +55,8 @@ export function ToolLine({ call, result, running, talk, owner, chain, folded }: 
         <span class="tool-name">{name}</span>
         <span class="tool-preview">{call?.preview ?? r?.preview}</span>
         <span class="tool-side num">
-          {!!call?.added && <span class="diff-plus">+{call.added}</span>}
-          {!!call?.removed && <span class="diff-minus">−{call.removed}</span>}
+          {!!call?.added && <span class="diff-plus">+{count(call.added)}</span>}
+          {!!call?.removed && <span class="diff-minus">−{count(call.removed)}</span>}
           {running && !r && <span class="tool-runs">running…</span>}
           {!running && !r && <span>no result</span>}
           {r?.exit !== undefined ? <span class={r.exit ? "tool-failed" : ""}>exit {r.exit}</span> : r?.failed && <span class="tool-failed">failed</span>}

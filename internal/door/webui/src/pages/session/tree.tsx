@@ -4,7 +4,7 @@ import { get, sessionPath, useLoad } from "../../api";
 import { count, plural, roleName, shell, tokens } from "../../format";
 import { mayWrite } from "../../me";
 import { go, param, setQuery, toSession } from "../../router";
-import { CopyCLI, Icon, Menu, Problem, notify, Time } from "../../ui";
+import { CopyCLI, Empty, Icon, Menu, Problem, Skeleton, notify, Time } from "../../ui";
 import type { Node, Session, Tree as WireTree } from "../../wire";
 import { fork, rewind } from "../moves";
 import { Compare } from "./compare";
@@ -21,7 +21,8 @@ export function Tree({ session, watch }: TabProps) {
   const shape = useMemo(() => tree.data && shapeOf(tree.data.nodes ?? [], tree.data.total), [tree.data]);
   const [left, right] = param("compare").split(",");
   if (tree.error) return <Problem error={tree.error} retry={tree.reload} />;
-  if (!tree.data || !shape) return <div class="tab-body" aria-busy="true" />;
+  if (!tree.data || !shape) return <Skeleton />;
+  if (tree.data.total === 0) return <Empty icon="branch" title="No entries yet" action={{ label: "Open the log", href: toSession(session.id) }} command={`firn tree ${shell(session.id)}`} />;
   return (
     <div class="tab-body">
       <Minimap session={session} watch={watch} />

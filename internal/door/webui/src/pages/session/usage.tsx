@@ -1,7 +1,7 @@
 // SessionUsage shows a session's usage by turn.
 import { cost, count, plural, shell, tokens } from "../../format";
 import { go, toSession } from "../../router";
-import { CopyCLI, Empty, Problem, Stack } from "../../ui";
+import { CopyCLI, Empty, Problem, Skeleton, Stack } from "../../ui";
 import type { Counters, Episode } from "../../wire";
 import { Figure } from "../parts";
 import type { TabProps } from "./tab";
@@ -18,7 +18,7 @@ export function SessionUsage({ session, watch }: TabProps) {
   const course = useCourse(session, watch);
   const all = session.state?.counters;
   const command = `firn show ${shell(session.id)}`;
-  if (!all || all.answers === 0) return <Empty title="No usage yet" command={`firn chat -r ${shell(session.id)}`} />;
+  if (!all || all.answers === 0) return <Empty icon="usage" title="No usage yet" action={{ label: "Open the log", href: toSession(session.id) }} command={`firn chat -r ${shell(session.id)}`} />;
   const episodes = course.data?.episodes ?? [];
   return (
     <div class="tab-body">
@@ -32,6 +32,7 @@ export function SessionUsage({ session, watch }: TabProps) {
       <p class="faint">Totals of all branches. The turns below are on the current branch.</p>
       <CopyCLI command={command} />
       {course.error && <Problem error={course.error} retry={course.reload} />}
+      {!course.data && !course.error && <Skeleton rows={4} />}
       {episodes.length > 0 && (
         <section class="tab-section">
           <h2>{plural(course.data!.turns, "turn")} on this branch</h2>

@@ -3,7 +3,7 @@ import { useEffect } from "preact/hooks";
 import { download, sessionPath, useGet } from "../../api";
 import { count, damageText, percent, plural, roleName, shell, tokens } from "../../format";
 import { go, toSession } from "../../router";
-import { attempt, CopyCLI, Problem, Stack } from "../../ui";
+import { attempt, CopyCLI, Problem, Skeleton, Stack } from "../../ui";
 import type { Run, Session, Window as WireWindow, WindowTotals } from "../../wire";
 import { changes, useCourse } from "./course";
 import type { TabProps } from "./tab";
@@ -24,7 +24,7 @@ export function Window({ session, watch }: TabProps) {
   useEffect(() => watch.hear((e) => changes.has(e.name) && loaded.reload()), [watch]);
   if (loaded.error) return <Problem error={loaded.error} retry={loaded.reload} />;
   const w = loaded.data;
-  if (!w) return <div class="tab-body" aria-busy="true" />;
+  if (!w) return <Skeleton />;
   const about = w.usage.estimated ? "~" : "";
   return (
     <div class="tab-body">

@@ -3,6 +3,7 @@ import type { Ref } from "preact";
 import { useEffect, useState } from "preact/hooks";
 import { useGet, type Query } from "../../api";
 import { shell } from "../../format";
+import { bound } from "../../me";
 import { param, setQuery } from "../../router";
 import { CopyCLI, Icon, Menu } from "../../ui";
 import type { Agent, Page, Source } from "../../wire";
@@ -77,7 +78,9 @@ export interface Sorting {
 export const sorts: Record<string, string> = { updated: "updated", created: "created", title: "title", turns: "turns", size: "size", cost: "cost" };
 const groups: Record<string, string> = { project: "project", day: "day", source: "source" };
 
+// currentSorting returns the order in the URL. The gateway refuses any but the default to bound logins.
 export function currentSorting(): Sorting {
+  if (bound()) return { sort: "", order: "", group: "" };
   const sort = param("sort") in sorts && param("sort") !== "updated" ? param("sort") : "";
   const usual = sort === "title" ? "asc" : "desc";
   const order = /^(asc|desc)$/.test(param("order")) && param("order") !== usual ? param("order") : "";
@@ -106,7 +109,7 @@ interface Props {
 
 export function Filters({ filter, sorting, tags, box }: Props) {
   const agents = useGet<Page<Agent>>("/v1/agents");
-  const sources = useGet<Page<Source>>("/v1/sources");
+  const sources = useGet<Page<Source>>(bound() ? "" : "/v1/sources");
   const [text, setText] = useState(filter.text);
   useEffect(() => setText(filter.text), [filter.text]);
   useEffect(() => {
@@ -140,8 +143,12 @@ export function Filters({ filter, sorting, tags, box }: Props) {
       <Choice name="tag" label="Tag" chosen={filter.tag} choices={names(tags, filter.tag).map((t) => [t, t])} none="No tags yet" />
       <Choice name="updated" label="Updated" chosen={filter.updated} choices={Object.entries(spans).map(([k, s]) => [k, s.name])} />
       <Choice name="show" label="Show" chosen={filter.show} choices={Object.entries(shows)} any="active" />
-      <Choice name="sort" label="Sort" chosen={sorting.sort} choices={Object.entries(sorts).slice(1)} any="updated" />
-      <Choice name="group" label="Group" chosen={sorting.group} choices={Object.entries(groups)} any="none" />
+      {!bound() && (
+        <>
+          <Choice name="sort" label="Sort" chosen={sorting.sort} choices={Object.entries(sorts).slice(1)} any="updated" />
+          <Choice name="group" label="Group" chosen={sorting.group} choices={Object.entries(groups)} any="none" />
+        </>
+      )}
       {narrow(filter) && (
         <button type="button" class="button quiet" onClick={clearFilter}>
           Clear

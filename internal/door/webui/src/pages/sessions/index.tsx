@@ -5,11 +5,12 @@ import { address, useGet } from "../../api";
 import { count, plural } from "../../format";
 import { useKeys } from "../../keys";
 import { useStream, useThrottled } from "../../live";
-import { mayWrite } from "../../me";
+import { bound, mayWrite } from "../../me";
 import { newSession } from "../../palette";
 import { go, toSession } from "../../router";
+import { density } from "../../theme";
 import { noteRunning, running } from "../../running";
-import { copy, copyCommand, CopyCLI, Empty, Icon, Menu, Problem, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
+import { copy, copyCommand, CopyCLI, Empty, Icon, Menu, Problem, Skeleton, VirtualList, type MenuItem, type VirtualHandle } from "../../ui";
 import type { Event, Page, Session, Tag } from "../../wire";
 import { commands } from "../commands";
 import { ExportDialog, TagDialog } from "../dialogs";
@@ -61,7 +62,7 @@ export function Sessions() {
   useEffect(() => {
     chosen.value = new Set();
   }, [list]);
-  const all = useGet<Page<Tag>>("/v1/tags");
+  const all = useGet<Page<Tag>>(bound() ? "" : "/v1/tags");
   const tags = [...new Set([...(all.data?.items ?? []).map((t) => t.name), ...list.tags.value])].sort();
   const select = useSelect(keys);
   const focused = useCallback((id: string) => (active.value = id), []);
@@ -92,8 +93,8 @@ export function Sessions() {
         <Filters filter={filter} sorting={sorting} tags={tags} box={box} />
       )}
       {list.error.value && <Problem error={list.error.value} retry={() => list.retry()} />}
-      {keys.length === 0 && !list.loading.value && !list.error.value ? (
-        <None filter={filter} />
+      {keys.length === 0 ? (
+        list.loading.value ? <Skeleton rows={12} /> : !list.error.value && <None filter={filter} />
       ) : (
         <div class="stable" role="table" aria-label="Sessions" aria-rowcount={keys.length + 1}>
           <Heads sorting={sorting} />
@@ -103,7 +104,7 @@ export function Sessions() {
             label="Sessions"
             table
             keys={keys}
-            estimate={innerWidth < 720 ? 56 : 36}
+            estimate={innerWidth < 720 ? 56 : density.value === "compact" ? 28 : 36}
             handle={view}
             seen={(first, last) => list.see(first, last)}
             row={(key) => {
@@ -346,10 +347,14 @@ function Head({ class: name, name: label, field, sorting }: { class: string; nam
   const order = direction(sorting);
   return (
     <span class={name} role="columnheader" aria-sort={on ? (order === "asc" ? "ascending" : "descending") : "none"}>
-      <button type="button" class="head-sort" onClick={() => sortBy(sorting, field)}>
-        {label}
-        {on && <Icon name={order === "asc" ? "up" : "down"} />}
-      </button>
+      {bound() ? (
+        label
+      ) : (
+        <button type="button" class="head-sort" onClick={() => sortBy(sorting, field)}>
+          {label}
+          {on && <Icon name={order === "asc" ? "up" : "down"} />}
+        </button>
+      )}
     </span>
   );
 }
@@ -364,24 +369,14 @@ function only(f: Filter): string {
 function None({ filter }: { filter: Filter }) {
   if (narrow(filter)) {
     return (
-      <Empty title={empties[only(filter)] ?? "No matching sessions"}>
-        <p>
-          To find messages, use <a href={"/search" + (filter.text ? "?q=" + encodeURIComponent(filter.text) : "")}>search</a>.
-        </p>
-        <button type="button" class="button" onClick={clearFilter}>
-          Show all sessions
-        </button>
+      <Empty icon="filter" title={empties[only(filter)] ?? "No matching sessions"} action={{ label: "Show all sessions", run: clearFilter }}>
+        To find messages, use <a href={"/search" + (filter.text ? "?q=" + encodeURIComponent(filter.text) : "")}>search</a>.
       </Empty>
     );
   }
   return (
-    <Empty title="No sessions yet" command="firn chat">
-      <p>Start a chat, or mirror other tools' sessions with firn adopt.</p>
-      {mayWrite() && (
-        <button type="button" class="button primary" onClick={() => void newSession()}>
-          New session
-        </button>
-      )}
+    <Empty icon="sessions" title="No sessions yet" action={mayWrite() && { label: "New session", run: () => void newSession() }} command="firn chat">
+      Start a chat, or mirror other tools' sessions with firn adopt.
     </Empty>
   );
 }

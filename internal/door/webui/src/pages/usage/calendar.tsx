@@ -1,5 +1,5 @@
 // Calendar shows the usage of each day of the last year: a column for each week.
-import { cost, count, longDay, plural, tokens } from "../../format";
+import { cost, count, longDay, monthName, plural, tokens } from "../../format";
 import type { UsageDay } from "../../wire";
 import { Section } from "../parts";
 import { dayOf, midnight } from "./days";
@@ -29,7 +29,7 @@ export function Calendar({ days, measure }: { days: UsageDay[]; measure: "tokens
     const at = midnight(last - i);
     const d = byDay.get(dayOf(at));
     const week = Math.floor(i / 7);
-    if (at.getDate() === 1 && week < weeks - 1) months.push({ x: left + week * cell, name: at.toLocaleDateString("en", { month: "short" }) });
+    if (at.getDate() === 1 && week < weeks - 1) months.push({ x: left + week * cell, name: monthName(at) });
     cells.push(
       <rect key={i} data-day={dayOf(at)} class={"heat heat-" + level(value(d))} x={left + week * cell} y={top + (i % 7) * cell} width={cell - 2} height={cell - 2} rx="2">
         <title>{`${longDay(at)}: ${d ? `${plural(d.answers, "answer")}, ${tokens(d.tokens)} tokens, ${cost(d.cost)}` : "nothing"}`}</title>

@@ -4,7 +4,7 @@ import { useRef } from "preact/hooks";
 import { download, saveAs, useGet } from "../../api";
 import { cost, count, percent, plural, shortPath, tokens } from "../../format";
 import { param, setQuery, toSession } from "../../router";
-import { attempt, Bar, CopyCLI, Empty, Problem, Stack, type Column } from "../../ui";
+import { attempt, Bar, CopyCLI, Empty, Problem, Skeleton, Stack, type Column } from "../../ui";
 import type { Counters, Spending, SpendingRow, ToolUse, UsageReport } from "../../wire";
 import { Choice, Figure, Section, useRows } from "../parts";
 import { Calendar } from "./calendar";
@@ -69,14 +69,14 @@ export function Usage() {
         <Choice name="measure" label="Measure" chosen={measure} choices={[["tokens", "tokens"], ["cost", "cost"]]} />
       </div>
       {report.error && <Problem error={report.error} retry={report.reload} />}
+      {!r && !report.error && <Skeleton />}
       {r && r.total.answers === 0 && (
-        <Empty title={since ? `No usage in the ${spans[since]!.name}` : "No usage yet"} command="firn usage">
-          {since && (
-            <button type="button" class="button" onClick={() => setQuery({ since: "all" }, { push: true })}>
-              Show all time
-            </button>
-          )}
-        </Empty>
+        <Empty
+          icon="usage"
+          title={since ? `No usage in the ${spans[since]!.name}` : "No usage yet"}
+          action={since ? { label: "Show all time", run: () => setQuery({ since: "all" }, { push: true }) } : { label: "All sessions", href: "/sessions" }}
+          command="firn usage"
+        />
       )}
       {r && (
         <div class="page-body">

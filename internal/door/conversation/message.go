@@ -1,4 +1,4 @@
-package openaiapi
+package conversation
 
 import (
 	"crypto/sha256"
@@ -13,44 +13,44 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 )
 
-// transcript is a conversation as sent by a client: system instructions and messages.
-type transcript struct {
-	system   []string
-	messages []firn.Message
+// Transcript is a conversation as sent by a client: system instructions and messages.
+type Transcript struct {
+	System   []string
+	Messages []firn.Message
 }
 
-// add adds a message. Consecutive assistant messages are merged.
-func (t *transcript) add(m firn.Message) {
-	last := len(t.messages) - 1
-	if m.Role == firn.RoleAssistant && last >= 0 && t.messages[last].Role == firn.RoleAssistant {
-		t.messages[last].Parts = append(slices.Clip(t.messages[last].Parts), m.Parts...)
+// Add adds a message. Consecutive assistant messages are merged.
+func (t *Transcript) Add(m firn.Message) {
+	last := len(t.Messages) - 1
+	if m.Role == firn.RoleAssistant && last >= 0 && t.Messages[last].Role == firn.RoleAssistant {
+		t.Messages[last].Parts = append(slices.Clip(t.Messages[last].Parts), m.Parts...)
 		return
 	}
-	t.messages = append(t.messages, m)
+	t.Messages = append(t.Messages, m)
 }
 
 // split separates the messages up to the last answer from the new ones.
-func (t *transcript) split() (history, fresh []firn.Message) {
+func (t *Transcript) split() (history, fresh []firn.Message) {
 	at := 0
-	for i, m := range t.messages {
+	for i, m := range t.Messages {
 		if m.Role == firn.RoleAssistant {
 			at = i + 1
 		}
 	}
-	return t.messages[:at:at], t.messages[at:]
+	return t.Messages[:at:at], t.Messages[at:]
 }
 
-// answered reports whether there is an assistant message.
-func (t *transcript) answered() bool {
+// Answered reports whether there is an assistant message.
+func (t *Transcript) Answered() bool {
 	history, _ := t.split()
 	return len(history) > 0
 }
 
-// instructions returns the system instructions.
-func (t *transcript) instructions() string { return strings.TrimSpace(strings.Join(t.system, "\n\n")) }
+// Instructions returns the system instructions.
+func (t *Transcript) Instructions() string { return strings.TrimSpace(strings.Join(t.System, "\n\n")) }
 
-// isEmpty reports whether the new messages have no content.
-func (t *transcript) isEmpty() bool {
+// IsEmpty reports whether the new messages have no content.
+func (t *Transcript) IsEmpty() bool {
 	_, fresh := t.split()
 	return !slices.ContainsFunc(fresh, func(m firn.Message) bool {
 		return slices.ContainsFunc(m.Parts, func(p firn.Part) bool {
@@ -60,10 +60,18 @@ func (t *transcript) isEmpty() bool {
 	})
 }
 
-// nameResults fills in the tool names of results from their calls.
-func (t *transcript) nameResults() {
+// withSystem returns the messages, preceded by the system instructions.
+func (t *Transcript) withSystem() []firn.Message {
+	if len(t.System) == 0 {
+		return t.Messages
+	}
+	return append([]firn.Message{{Role: firn.RoleSystem, Parts: TextPart(t.Instructions())}}, t.Messages...)
+}
+
+// NameResults fills in the tool names of results from their calls.
+func (t *Transcript) NameResults() {
 	names := make(map[string]string)
-	for _, m := range t.messages {
+	for _, m := range t.Messages {
 		for i, p := range m.Parts {
 			switch p := p.(type) {
 			case firn.ToolCall:
@@ -127,20 +135,20 @@ func stripSpace(s string) string {
 	}, s)
 }
 
-// markField is the entry field that marks the end of a client's conversation.
-const markField = "openai"
-
-// mark is the value of that field.
+// mark marks the end of a client's conversation. It is the value of the entry field with the
+// name of the protocol.
 type mark struct {
 	// History is the digest of the conversation as the client sent it.
 	History string `json:"history"`
 }
 
-// systemType is the type of an entry with a system message of a stored conversation.
-const systemType = "openai.system"
+// SystemType returns the type of an entry with a system message of a conversation that is
+// stored for a protocol.
+func SystemType(protocol string) string { return protocol + ".system" }
 
 // entriesOf converts messages to entries; the last one is marked with the digest.
-func entriesOf(messages []firn.Message, whole digest, now time.Time) []firn.Entry {
+func (k *Keeper) entriesOf(messages []firn.Message, whole digest) []firn.Entry {
+	now := k.clock().UTC().Truncate(time.Millisecond)
 	entries := make([]firn.Entry, len(messages))
 	for i := range messages {
 		m := messages[i]
@@ -153,13 +161,13 @@ func entriesOf(messages []firn.Message, whole digest, now time.Time) []firn.Entr
 		}
 		entries[i] = firn.NewEntry(&m)
 		if m.Role == firn.RoleSystem { // stored in a form that is sent to the model
-			entries[i].Body = &firn.CustomMessage{Type: systemType, Parts: m.Parts}
+			entries[i].Body = &firn.CustomMessage{Type: SystemType(k.protocol), Parts: m.Parts}
 		}
 	}
 	if n := len(entries); n > 0 {
 		data, err := json.Marshal(mark{History: whole.String()})
 		if err == nil {
-			entries[n-1].Extra = firn.Fields{{Name: markField, Value: data}}
+			entries[n-1].Extra = firn.Fields{{Name: k.protocol, Value: data}}
 		}
 	}
 	return entries
@@ -178,12 +186,15 @@ func lines(entries []firn.Entry) ([]json.RawMessage, error) {
 	return all, nil
 }
 
-// titleOf returns a session title taken from the first message.
+// titleOf returns a session title taken from the first text of the user.
 func titleOf(messages []firn.Message) string {
 	const most = 60
 	for _, m := range messages {
-		words := strings.Join(strings.Fields(m.Text()), " ")
-		if m.Role != firn.RoleUser || words == "" {
+		if m.Role != firn.RoleUser {
+			continue
+		}
+		words := strings.Join(strings.Fields(withoutReminders(m.Text())), " ")
+		if words == "" {
 			continue
 		}
 		if runes := []rune(words); len(runes) > most {
@@ -192,4 +203,31 @@ func titleOf(messages []firn.Message) string {
 		return words
 	}
 	return ""
+}
+
+// withoutReminders removes the reminders that Claude Code adds to messages of the user.
+func withoutReminders(text string) string {
+	const begin, end = "<system-reminder>", "</system-reminder>"
+	for {
+		before, rest, found := strings.Cut(text, begin)
+		_, after, ended := strings.Cut(rest, end)
+		if !found || !ended {
+			return text
+		}
+		text = before + after
+	}
+}
+
+// TextPart returns text as the parts of a message; none if it is empty.
+func TextPart(text string) []firn.Part {
+	if text == "" {
+		return nil
+	}
+	clean, _ := firn.CleanText(text)
+	return []firn.Part{firn.Text{Text: clean}}
+}
+
+// Result returns a message with the result of a call.
+func Result(call string, content []firn.Part) firn.Message {
+	return firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: call, Content: content}}}
 }

@@ -1,4 +1,4 @@
-package openaiapi
+package conversation
 
 import (
 	"container/list"
@@ -10,11 +10,11 @@ import (
 // memorySize is the number of conversations remembered.
 const memorySize = 4096
 
-// position is where a conversation continues.
-type position struct {
-	session firn.ID
-	// entry is the parent of the next message; empty means the current head.
-	entry firn.EntryID
+// Position is where a conversation continues.
+type Position struct {
+	Session firn.ID
+	// Entry is the parent of the next message; empty means the current head.
+	Entry firn.EntryID
 	// model is the model that answers there, and system the digest of its instructions, if
 	// known.
 	model, system string
@@ -31,7 +31,7 @@ type memory struct {
 
 type remembered struct {
 	name string
-	spot position
+	spot Position
 }
 
 func newMemory(size int) *memory {
@@ -39,19 +39,19 @@ func newMemory(size int) *memory {
 }
 
 // get returns the position of a conversation.
-func (m *memory) get(name string) (position, bool) {
+func (m *memory) get(name string) (Position, bool) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	e, ok := m.spots[name]
 	if !ok {
-		return position{}, false
+		return Position{}, false
 	}
 	m.order.MoveToFront(e)
 	return e.Value.(remembered).spot, true
 }
 
 // put stores the position of a conversation.
-func (m *memory) put(name string, s position) {
+func (m *memory) put(name string, s Position) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
 	if e, ok := m.spots[name]; ok {

@@ -1,4 +1,4 @@
-package openaiapi
+package conversation
 
 import (
 	"context"
@@ -9,14 +9,14 @@ import (
 	"firn.dev/wire"
 )
 
-// listener receives the progress of a turn.
-type listener interface {
-	// keepAlive is called first, and then repeatedly while the turn is quiet.
-	keepAlive()
-	// text and think receive parts of the answer and of the reasoning. round is true if a
+// Listener receives the progress of a turn.
+type Listener interface {
+	// KeepAlive is called first, and then repeatedly while the turn is quiet.
+	KeepAlive()
+	// Text and Think receive parts of the answer and of the reasoning. round is true if a
 	// new answer starts.
-	text(piece string, round bool)
-	think(piece string)
+	Text(piece string, round bool)
+	Think(piece string)
 }
 
 // How long to wait for the first part before the response is started, so that an error gets
@@ -29,41 +29,44 @@ const (
 // ahead is the number of events buffered for a slow client.
 const ahead = 256
 
-// turn is the state of one turn.
-type turn struct {
-	to listener
+// Turn is the state of one turn.
+type Turn struct {
+	to Listener
 	// rounds is the text sent to the client per round; the last round is in progress.
 	rounds []string
 	// next is true if the next part starts a round; missed is true if parts of the current
 	// round were lost.
 	next, missed bool
-	answer       wire.Answer
+	Answer       wire.Answer
 }
 
+// Text returns the text that was sent to the client.
+func (t *Turn) Text() string { return joinRounds(t.rounds) }
+
 // clientMessage returns everything that was sent to the client, as a message.
-func (t *turn) clientMessage() firn.Message {
+func (t *Turn) clientMessage() firn.Message {
 	m := firn.Message{Role: firn.RoleAssistant}
-	if text := joinRounds(t.rounds); text != "" {
+	if text := t.Text(); text != "" {
 		m.Parts = append(m.Parts, firn.Text{Text: text})
 	}
-	for _, call := range t.answer.Pending {
+	for _, call := range t.Answer.Pending {
 		m.Parts = append(m.Parts, firn.ToolCall{ID: call.Call, Name: call.Name, Arguments: call.Arguments})
 	}
 	return m
 }
 
-// run answers the pending messages of a session and reports the progress to a listener. If
+// Run answers the pending messages of a session and reports the progress to a listener. If
 // the client disconnects, the turn is stopped.
-func (v *exchange) run(p *placed, terms wire.TurnOptions, to listener) (*turn, error) {
-	id := p.at.session
-	ctx, cancel := context.WithCancel(v.r.Context())
+func (v *Request) Run(p *Placed, terms wire.TurnOptions, to Listener) (*Turn, error) {
+	id := p.At.Session
+	ctx, cancel := context.WithCancel(v.HTTP.Context())
 	events := v.follow(ctx, id, terms)
 	defer func() {
 		cancel()
 		for range events { // drain, so that the sender can finish
 		}
 	}()
-	t := &turn{to: to, next: true}
+	t := &Turn{to: to, next: true}
 	quiet := time.NewTimer(held)
 	defer quiet.Stop()
 	for {
@@ -83,9 +86,9 @@ func (v *exchange) run(p *placed, terms wire.TurnOptions, to listener) (*turn, e
 				return t, nil
 			}
 		case <-quiet.C:
-			to.keepAlive()
+			to.KeepAlive()
 			quiet.Reset(heartbeat)
-		case <-v.r.Context().Done():
+		case <-v.HTTP.Context().Done():
 			return t, v.stopAbandoned(id)
 		}
 	}
@@ -94,18 +97,18 @@ func (v *exchange) run(p *placed, terms wire.TurnOptions, to listener) (*turn, e
 // turnError handles a turn that could not be completed. If nothing was left to answer,
 // another client's turn in a shared session has answered the message, and its answer is
 // used.
-func (v *exchange) turnError(p *placed, t *turn, err error) error {
-	if v.r.Context().Err() != nil {
-		return v.stopAbandoned(p.at.session)
+func (v *Request) turnError(p *Placed, t *Turn, err error) error {
+	if v.HTTP.Context().Err() != nil {
+		return v.stopAbandoned(p.At.Session)
 	}
 	if !p.shared || wire.KindOf(err) != wire.Invalid {
 		return err
 	}
-	found, look := v.answerTo(p.at.session, p.question)
-	if look != nil || found.answer == "" {
+	found, look := v.AnswerTo(p.At.Session, p.Question)
+	if look != nil || found.Answer == "" {
 		return err
 	}
-	t.answer = found.turnAnswer(p.at.session)
+	t.Answer = found.TurnAnswer(p.At.Session)
 	t.flushRest()
 	return nil
 }
@@ -117,11 +120,11 @@ type turnEvent struct {
 }
 
 // follow runs a turn and returns its events, until ctx ends.
-func (v *exchange) follow(ctx context.Context, id firn.ID, terms wire.TurnOptions) <-chan turnEvent {
+func (v *Request) follow(ctx context.Context, id firn.ID, terms wire.TurnOptions) <-chan turnEvent {
 	events := make(chan turnEvent, ahead)
 	go func() {
 		defer close(events)
-		for e, err := range v.c.StreamTurn(ctx, id, wire.Turn{Terms: &terms}) {
+		for e, err := range v.Client.StreamTurn(ctx, id, wire.Turn{Terms: &terms}) {
 			select {
 			case events <- turnEvent{e, err}:
 			case <-ctx.Done():
@@ -136,29 +139,29 @@ func (v *exchange) follow(ctx context.Context, id firn.ID, terms wire.TurnOption
 const stopTimeout = 5 * time.Second
 
 // stopAbandoned stops the turn of a client that disconnected.
-func (v *exchange) stopAbandoned(id firn.ID) error {
-	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.r.Context()), stopTimeout)
+func (v *Request) stopAbandoned(id firn.ID) error {
+	ctx, cancel := context.WithTimeout(context.WithoutCancel(v.HTTP.Context()), stopTimeout)
 	defer cancel()
-	_, _ = v.c.Stop(ctx, id) // the client is gone
-	if cause := context.Cause(v.r.Context()); cause != nil {
+	_, _ = v.Client.Stop(ctx, id) // the client is gone
+	if cause := context.Cause(v.HTTP.Context()); cause != nil {
 		return cause
 	}
 	return &wire.Problem{Kind: wire.Internal, Message: "the turn ended without a result"}
 }
 
 // handle processes an event and reports whether the turn is over.
-func (t *turn) handle(e wire.Event) bool {
+func (t *Turn) handle(e wire.Event) bool {
 	switch e.Name {
 	case wire.DeltaText:
 		t.piece(wire.DataOf[wire.Delta](e).Text)
 	case wire.DeltaThinking:
-		t.to.think(wire.DataOf[wire.Delta](e).Text)
+		t.to.Think(wire.DataOf[wire.Delta](e).Text)
 	case wire.ToolStarted, wire.ToolCompleted, wire.Retry:
 		t.next = true
 	case wire.Gap:
 		t.missed = true
 	case wire.TurnCompleted:
-		t.answer = wire.DataOf[wire.Answer](e)
+		t.Answer = wire.DataOf[wire.Answer](e)
 		t.flushRest()
 		return true
 	}
@@ -166,29 +169,29 @@ func (t *turn) handle(e wire.Event) bool {
 }
 
 // piece sends a part of an answer.
-func (t *turn) piece(text string) {
+func (t *Turn) piece(text string) {
 	if text == "" || t.missed {
 		return
 	}
 	if t.next {
 		t.rounds = append(t.rounds, "")
 	}
-	t.to.text(text, t.next && len(t.rounds) > 1)
+	t.to.Text(text, t.next && len(t.rounds) > 1)
 	t.next = false
 	t.rounds[len(t.rounds)-1] += text
 }
 
 // flushRest sends the part of the answer that was not streamed.
-func (t *turn) flushRest() {
+func (t *Turn) flushRest() {
 	last := ""
 	if n := len(t.rounds); n > 0 && !t.next {
 		last = t.rounds[n-1]
 	}
 	missed := t.missed
 	t.missed = false
-	text := t.answer.Text
+	text := t.Answer.Text
 	switch {
-	case t.answer.Silent || strings.TrimSpace(text) == "":
+	case t.Answer.Silent || strings.TrimSpace(text) == "":
 	case last == "":
 		t.next = true
 		t.piece(text)
@@ -200,9 +203,14 @@ func (t *turn) flushRest() {
 	}
 }
 
-// nopListener is the listener for a client that waits for the complete answer.
-type nopListener struct{}
+// Nop is the listener for a client that waits for the complete answer.
+type Nop struct{}
 
-func (nopListener) keepAlive()        {}
-func (nopListener) text(string, bool) {}
-func (nopListener) think(string)      {}
+// KeepAlive does nothing.
+func (Nop) KeepAlive() {}
+
+// Text does nothing.
+func (Nop) Text(string, bool) {}
+
+// Think does nothing.
+func (Nop) Think(string) {}

@@ -1,4 +1,4 @@
-package openaiapi
+package conversation
 
 import (
 	"bytes"
@@ -20,51 +20,51 @@ const (
 
 // opening returns the digest of the beginning of a client's conversation. It is part of the
 // session key, so that sessions with the same beginning can be found.
-func (v *exchange) opening(user string, who choice, t *transcript) string {
+func (v *Request) opening(user string, who Choice, t *Transcript) string {
 	first := digest{}
-	for i, m := range t.messages {
+	for i, m := range t.Messages {
 		if m.Role == firn.RoleAssistant {
-			first = first.with(t.messages[:i]...)
+			first = first.with(t.Messages[:i]...)
 			break
 		}
-		if i == len(t.messages)-1 {
-			first = first.with(t.messages...)
+		if i == len(t.Messages)-1 {
+			first = first.with(t.Messages...)
 		}
 	}
-	salt := firn.Message{Role: "client", Parts: []firn.Part{firn.Text{Text: strings.Join([]string{v.who, user, who.agent, who.model}, "\x00")}}}
+	salt := firn.Message{Role: "client", Parts: []firn.Part{firn.Text{Text: strings.Join([]string{v.Who, user, who.Agent, who.Model}, "\x00")}}}
 	return first.with(salt).String()[:16]
 }
 
 // find returns where a conversation that ends with an answer continues, from memory or from
 // the log. It returns false if the conversation is unknown or too old.
-func (v *exchange) find(opening string, history []firn.Message) (position, bool, error) {
+func (v *Request) find(opening string, history []firn.Message) (Position, bool, error) {
 	whole := digest{}.with(history...)
-	if at, ok := v.door.memory.get(opening + whole.String()); ok {
+	if at, ok := v.Keeper.memory.get(opening + whole.String()); ok {
 		return at, true, nil
 	}
 	asked := digest{}.with(history[:len(history)-1]...)
 	answer := history[len(history)-1]
-	for s, err := range v.c.Sessions(v.r.Context(), client.Query{Text: keyPrefix + opening, Limit: mostSessions}) {
+	for s, err := range v.Client.Sessions(v.HTTP.Context(), client.Query{Text: v.Keeper.protocol + ":" + opening, Limit: mostSessions}) {
 		if err != nil {
-			return position{}, false, err
+			return Position{}, false, err
 		}
 		entry, err := v.findIn(s.ID, asked.String(), answer)
 		if err != nil {
-			return position{}, false, err
+			return Position{}, false, err
 		}
 		if entry != "" {
-			return position{session: s.ID, entry: entry}, true, nil
+			return Position{Session: s.ID, Entry: entry}, true, nil
 		}
 	}
-	return position{}, false, nil
+	return Position{}, false, nil
 }
 
 // findIn searches a session for an answer to the question marked with digest asked. It
 // reads from the end, where the question most likely is.
-func (v *exchange) findIn(id firn.ID, asked string, answer firn.Message) (firn.EntryID, error) {
-	b := newBranch()
+func (v *Request) findIn(id firn.ID, asked string, answer firn.Message) (firn.EntryID, error) {
+	b := newBranch(v.Keeper)
 	needle := []byte(`"` + asked + `"`)
-	for e, err := range v.c.Entries(v.r.Context(), id, client.EntryQuery{View: wire.ViewDisk, Back: true, Limit: mostEntries}) {
+	for e, err := range v.Client.Entries(v.HTTP.Context(), id, client.EntryQuery{View: wire.ViewDisk, Back: true, Limit: mostEntries}) {
 		if err != nil {
 			return "", err
 		}
@@ -72,7 +72,7 @@ func (v *exchange) findIn(id firn.ID, asked string, answer firn.Message) (firn.E
 		if err != nil {
 			continue // a gap
 		}
-		if bytes.Contains(e.Line, needle) && markOf(entry) == asked {
+		if bytes.Contains(e.Line, needle) && v.Keeper.markOf(entry) == asked {
 			if found := b.answer(entry.ID, func(m firn.Message) bool { return sameMessage(m, answer) }); found != "" {
 				return found, nil
 			}
@@ -83,9 +83,9 @@ func (v *exchange) findIn(id firn.ID, asked string, answer firn.Message) (firn.E
 }
 
 // markOf returns the digest that an entry is marked with.
-func markOf(e firn.Entry) string {
+func (k *Keeper) markOf(e firn.Entry) string {
 	var m mark
-	if json.Unmarshal(e.Extra.Get(markField), &m) != nil {
+	if json.Unmarshal(e.Extra.Get(k.protocol), &m) != nil {
 		return ""
 	}
 	return m.History
@@ -96,14 +96,15 @@ func sameMessage(a, b firn.Message) bool { return digest{}.with(a) == digest{}.w
 
 // branch holds the entries of a session after some position.
 type branch struct {
+	keeper  *Keeper
 	entries map[firn.EntryID]firn.Entry
 	// answers are the complete, visible answers of the assistant, latest first.
 	answers []firn.EntryID
 	hidden  map[firn.EntryID]bool
 }
 
-func newBranch() branch {
-	return branch{entries: make(map[firn.EntryID]firn.Entry), hidden: make(map[firn.EntryID]bool)}
+func newBranch(k *Keeper) branch {
+	return branch{keeper: k, entries: make(map[firn.EntryID]firn.Entry), hidden: make(map[firn.EntryID]bool)}
 }
 
 // add adds an entry in front of the others. Entries are added in reverse order, so
@@ -148,7 +149,7 @@ func (b *branch) clientMessage(question, answer firn.EntryID) (firn.Message, boo
 		}
 		if m, ok := e.Body.(*firn.Message); ok {
 			switch {
-			case m.Role == firn.RoleUser || markOf(e) != "":
+			case m.Role == firn.RoleUser || b.keeper.markOf(e) != "":
 				return out, false // of another turn
 			case m.Role == firn.RoleAssistant && m.Error == "":
 				texts = append([]string{m.Text()}, texts...)
@@ -177,8 +178,8 @@ func joinRounds(texts []string) string {
 			said = append(said, t)
 		}
 	}
-	return strings.Join(said, roundBreak)
+	return strings.Join(said, RoundBreak)
 }
 
-// roundBreak separates the texts before and after tool calls.
-const roundBreak = "\n\n"
+// RoundBreak separates the texts before and after tool calls.
+const RoundBreak = "\n\n"

@@ -1,0 +1,629 @@
+package fulltext
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"hash/fnv"
+	"math"
+	"os"
+	"path/filepath"
+	"slices"
+	"strings"
+	"sync"
+	"sync/atomic"
+	"testing"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/find/search"
+)
+
+// meanings are the words that mean the same to a fakeEmbedder.
+var meanings = map[string]string{"automobile": "car", "lorry": "car", "purchase": "buy", "bought": "buy", "acquired": "buy"}
+
+// fakeEmbedder returns a vector with a component for each meaning. It keeps the texts.
+type fakeEmbedder struct {
+	name string
+	// answer, if not nil, replaces the vectors or returns an error.
+	answer func(vectors [][]float32) ([][]float32, error)
+	// ask, if not nil, is called first, and may return an error.
+	ask func(ctx context.Context, texts []string) error
+
+	mu    sync.Mutex
+	texts []string
+}
+
+func (f *fakeEmbedder) Name() string { return f.name }
+func (f *fakeEmbedder) Batch() int   { return 3 }
+
+func (f *fakeEmbedder) Embed(ctx context.Context, texts []string) ([][]float32, error) {
+	if f.ask != nil {
+		if err := f.ask(ctx, texts); err != nil {
+			return nil, err
+		}
+	}
+	var vectors [][]float32
+	for _, text := range texts {
+		v := make([]float32, 256)
+		for i := range v {
+			v[i] = -0.01
+		}
+		for _, word := range strings.Fields(strings.ToLower(text)) {
+			word = strings.Trim(word, ".?,")
+			if same := meanings[word]; same != "" {
+				word = same
+			}
+			h := fnv.New32a()
+			h.Write([]byte(word))
+			for k := range 8 {
+				v[(h.Sum32()>>(3*k))%256]++
+			}
+		}
+		vectors = append(vectors, v)
+	}
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.texts = append(f.texts, texts...)
+	if f.answer != nil {
+		return f.answer(vectors)
+	}
+	return vectors, nil
+}
+
+// sent returns the texts that were embedded.
+func (f *fakeEmbedder) sent() []string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return append([]string(nil), f.texts...)
+}
+
+// setAnswer changes the answer.
+func (f *fakeEmbedder) setAnswer(answer func([][]float32) ([][]float32, error)) {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	f.answer = answer
+}
+
+// embeddedBed has a bed whose messages have vectors: one about a lorry among others.
+func embeddedBed(t *testing.T, e *fakeEmbedder) *bed {
+	b := newBed(t)
+	b.index.opts.Embedder = e
+	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
+	for i, text := range []string{"We acquired the lorry.", "The weather in spring is mild.", "My sister plays chess.", "The roof of the barn leaks.", "Bread needs salt and patience.", "The password=hunter2hunter2 is new.", "This is hidden gossip.", "Birds sing early."} {
+		e := firn.NewEntry(firn.UserText(text).Body)
+		e.ID = firn.EntryID(fmt.Sprintf("e%d", i))
+		e.Time = begin.Add(time.Duration(i) * time.Hour)
+		e.Body.(*firn.Message).Time = e.Time
+		b.append(firn.ID(fmt.Sprintf("s%d", i)), e)
+	}
+	b.append("s6", firn.NewEntry(&firn.Tombstone{Target: "e6"}))
+	return b
+}
+
+// embedded waits until all messages have a vector.
+func (b *bed) embedded() {
+	b.t.Helper()
+	b.index.Start()
+	basetest.Eventually(b.t, "all messages have a vector", func() bool {
+		s := b.index.State()
+		return !s.Building && s.Vectors != nil && s.Vectors.Total > 0 && s.Vectors.Done == s.Vectors.Total
+	})
+}
+
+const otherWords = "Which automobile did they purchase yesterday afternoon?"
+
+// TestVectorsFindOtherWords finds a message that has no word of the question, and sends
+// neither hidden messages nor secrets.
+func TestVectorsFindOtherWords(t *testing.T) {
+	e := &fakeEmbedder{name: "fake"}
+	b := embeddedBed(t, e)
+	if hits := b.search(otherWords); len(hits) > 0 && hits[0].Entry == "e0" && hits[0].Parts["vector"] > 0 {
+		t.Fatalf("the vectors are there before they are computed: %v", hits[0].Parts)
+	}
+	b.embedded()
+	hits := b.search(otherWords)
+	if len(hits) == 0 || hits[0].Entry != "e0" || hits[0].Parts["vector"] <= 0 {
+		t.Errorf("found %s first", entries(hits[:min(1, len(hits))]))
+	}
+	all := strings.Join(e.sent(), "\n")
+	for _, not := range []string{"hunter2", "gossip"} {
+		if strings.Contains(all, not) {
+			t.Errorf("%q was sent: %q", not, all)
+		}
+	}
+	if !strings.Contains(all, "password=[secret]") || !strings.Contains(all, "lorry") {
+		t.Errorf("sent %q", all)
+	}
+	b.append("late", firn.UserText("An automobile arrived late."))
+	basetest.Eventually(t, "a new message has a vector", func() bool { return strings.Contains(strings.Join(e.sent(), "\n"), "arrived late") })
+	for _, query := range []string{otherWords + " session:s1xx", otherWords + " role:assistant", otherWords + " since:2026-06-01 until:2026-06-02"} {
+		if hits := b.search(query); len(hits) > 0 {
+			t.Errorf("%s finds %s", query, entries(hits))
+		}
+	}
+}
+
+// TestVectorsAreResumed closes an index in the midst of its vectors. The next one embeds the
+// others only; another model embeds all of them, and none removes them.
+func TestVectorsAreResumed(t *testing.T) {
+	calls := 0
+	first := &fakeEmbedder{name: "fake", answer: func(v [][]float32) ([][]float32, error) {
+		if calls++; calls > 1 {
+			return nil, errors.New("interrupted")
+		}
+		return v, nil
+	}}
+	b := embeddedBed(t, first)
+	b.index.Start()
+	basetest.Eventually(t, "the endpoint failed", func() bool { return b.index.State().Vectors.Failed == "interrupted" })
+	b.reopen()
+	second := &fakeEmbedder{name: "fake"}
+	b.index.opts.Embedder = second
+	b.embedded()
+	if n := len(second.sent()); n == 0 || n >= 7 {
+		t.Errorf("%d messages were embedded again", n)
+	}
+	if hits := b.search(otherWords); len(hits) == 0 || hits[0].Entry != "e0" {
+		t.Errorf("found %s", entries(hits))
+	}
+	b.reopen()
+	third := &fakeEmbedder{name: "another"}
+	b.index.opts.Embedder = third
+	b.embedded()
+	if n := len(third.sent()); n != 7 {
+		t.Errorf("another model embeds %d messages", n)
+	}
+	b.reopen()
+	b.index.Start()
+	basetest.Eventually(t, "the vectors are removed", func() bool {
+		db, done, err := b.index.use(t.Context())
+		if err != nil {
+			t.Fatal(err)
+		}
+		defer done()
+		var n int
+		if err := db.read.QueryRow("select count(*) from sqlite_master where name in ('vectors', 'signs', 'unembedded', 'embedder', 'docs_unembedded')").Scan(&n); err != nil {
+			t.Fatal(err)
+		}
+		return n == 0
+	})
+	b.append("later", firn.UserText("Another lorry."))
+	if hits := b.search("lorry"); len(hits) != 2 {
+		t.Errorf("found %s", entries(hits))
+	}
+}
+
+// TestVectorsAreOptional checks that search goes on with an endpoint that fails or returns
+// nonsense, says so once, and recovers.
+func TestVectorsAreOptional(t *testing.T) {
+	for name, answer := range map[string]func([][]float32) ([][]float32, error){
+		"an error":        func([][]float32) ([][]float32, error) { return nil, errors.New("out of order") },
+		"too few":         func(v [][]float32) ([][]float32, error) { return v[1:], nil },
+		"different sizes": func(v [][]float32) ([][]float32, error) { v[0] = v[0][:7]; return append(v[:1:1], v[1:]...), nil },
+		"empty":           func(v [][]float32) ([][]float32, error) { v[0] = nil; return v, nil },
+		"not a number":    func(v [][]float32) ([][]float32, error) { v[0][3] = float32(math.NaN()); return v, nil },
+	} {
+		t.Run(name, func(t *testing.T) {
+			e := &fakeEmbedder{name: "fake", answer: answer}
+			b := embeddedBed(t, e)
+			b.index.Start()
+			basetest.Eventually(t, "the endpoint failed", func() bool { return b.index.State().Vectors.Failed != "" })
+			for range 3 {
+				if hits := b.search("where does the roof of the barn leak"); len(hits) == 0 || hits[0].Entry != "e3" {
+					t.Errorf("found %s", entries(hits))
+				}
+			}
+			b.mu.Lock()
+			reports := strings.Join(b.reports, "\n")
+			b.mu.Unlock()
+			if strings.Count(reports, "similar meanings are not searched") != 1 {
+				t.Errorf("reported %q", reports)
+			}
+			e.setAnswer(nil)
+			if err := b.index.embedding.fill(t.Context()); err != nil {
+				t.Fatal(err)
+			}
+			if s := b.index.State().Vectors; s.Failed != "" || s.Done != s.Total {
+				t.Errorf("after a recovery: %+v", s)
+			}
+		})
+	}
+}
+
+// hasVector reports whether a file of the index contains the vector of a text, or its signs.
+func (b *bed) hasVector(text string) bool {
+	b.t.Helper()
+	vectors, err := (&fakeEmbedder{}).Embed(b.t.Context(), []string{text})
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	files, err := filepath.Glob(filepath.Join(b.dir, "index", "*"))
+	if err != nil || len(files) == 0 {
+		b.t.Fatalf("the files of the index: %v, %v", files, err)
+	}
+	found := false
+	for _, name := range files {
+		if info, err := os.Stat(name); err == nil && info.IsDir() {
+			continue
+		}
+		data, err := os.ReadFile(name)
+		if err != nil && !errors.Is(err, os.ErrNotExist) {
+			b.t.Fatal(err)
+		}
+		found = found || bytes.Contains(data, encodeVector(vectors[0])) || bytes.Contains(data, encodeSigns(vectors[0]))
+	}
+	return found
+}
+
+// numbers returns the numbers of vectors, of signs and of queued rows.
+func (b *bed) numbers() (vectors, signs, queued int) {
+	b.t.Helper()
+	db, done, err := b.index.use(b.t.Context())
+	if err != nil {
+		b.t.Fatal(err)
+	}
+	defer done()
+	if err := db.read.QueryRow("select (select count(*) from vectors), (select count(*) from signs), (select count(*) from unembedded)").Scan(&vectors, &signs, &queued); err != nil {
+		b.t.Fatal(err)
+	}
+	return vectors, signs, queued
+}
+
+// TestVectorsOfTextPurgedMeanwhile purges a message while it is embedded.
+func TestVectorsOfTextPurgedMeanwhile(t *testing.T) {
+	const text = "We acquired the lorry."
+	var b *bed
+	var once sync.Once
+	e := &fakeEmbedder{name: "fake"}
+	e.ask = func(ctx context.Context, texts []string) error {
+		if slices.Contains(texts, text) {
+			once.Do(func() {
+				if _, err := b.files.Purge(ctx, "s0", "", "e0"); err != nil {
+					t.Error(err)
+				}
+				if err := b.index.Erase(ctx, "s0"); err != nil {
+					t.Error(err)
+				}
+			})
+		}
+		return nil
+	}
+	b = embeddedBed(t, e)
+	b.embedded()
+	if !slices.Contains(e.sent(), text) {
+		t.Fatal("the message was not embedded")
+	}
+	if b.hasVector(text) {
+		t.Error("the vector of a purged message was written")
+	}
+	if !b.hasVector("Birds sing early.") {
+		t.Error("other vectors were not written")
+	}
+	if vectors, signs, queued := b.numbers(); vectors != 6 || signs != 6 || queued != 0 {
+		t.Errorf("%d vectors, %d signs, %d queued", vectors, signs, queued)
+	}
+}
+
+// TestVectorsOfChangedTextStayQueued checks that a message that changes while it is embedded
+// is embedded again.
+func TestVectorsOfChangedTextStayQueued(t *testing.T) {
+	e := &fakeEmbedder{name: "fake"}
+	b := embeddedBed(t, e)
+	b.embedded()
+	db, done, err := b.index.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if _, err := db.write.Exec("delete from vectors; delete from signs; insert into unembedded select id from docs new where " + embeddable + " limit 1"); err != nil {
+		t.Fatal(err)
+	}
+	var id int64
+	if err := db.read.QueryRow("select id from unembedded").Scan(&id); err != nil {
+		t.Fatal(err)
+	}
+	if err := db.writeVectors(t.Context(), "fake", []vector{{id: id, sum: sumOf("other words"), v: make([]float32, 256)}}); err != nil {
+		t.Fatal(err)
+	}
+	if vectors, signs, queued := b.numbers(); vectors+signs != 0 || queued != 1 {
+		t.Errorf("%d vectors, %d signs, %d queued", vectors, signs, queued)
+	}
+}
+
+// TestVectorsOfLostMessages reads a session again that has lost a message, while the endpoint
+// is out of order.
+func TestVectorsOfLostMessages(t *testing.T) {
+	e := &fakeEmbedder{name: "fake"}
+	b := embeddedBed(t, e)
+	b.append("s0", firn.UserText("It is red."))
+	b.embedded()
+	if vectors, _, _ := b.numbers(); vectors != 8 {
+		t.Fatalf("%d vectors", vectors)
+	}
+	e.setAnswer(func([][]float32) ([][]float32, error) { return nil, errors.New("out of order") })
+	if _, err := b.files.Purge(t.Context(), "s0", "", "e0"); err != nil {
+		t.Fatal(err)
+	}
+	db, done, err := b.index.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if err := b.index.refresh(t.Context(), db, []firn.ID{"s0"}); err != nil {
+		t.Fatal(err)
+	}
+	b.append("s1", firn.UserText("Something for the queue."))
+	b.search("something")
+	if err := b.index.embedding.fill(t.Context()); err == nil {
+		t.Error("the endpoint is not out of order")
+	}
+	if vectors, signs, _ := b.numbers(); vectors != 7 || signs != 7 {
+		t.Errorf("%d vectors and %d signs of 7 messages", vectors, signs)
+	}
+}
+
+// TestEmbeddingOutlivesCancelledSearch checks that searches that are given up do not turn
+// vectors off for others, and that an endpoint that is too slow does.
+func TestEmbeddingOutlivesCancelledSearch(t *testing.T) {
+	var slow atomic.Bool
+	asked := make(chan bool, 100)
+	e := &fakeEmbedder{name: "fake", ask: func(ctx context.Context, _ []string) error {
+		if slow.Load() {
+			asked <- true
+			<-ctx.Done()
+			return fmt.Errorf("call: %w", ctx.Err())
+		}
+		return nil
+	}}
+	b := embeddedBed(t, e)
+	b.embedded()
+	q, err := search.Parse(otherWords, time.Now())
+	if err != nil {
+		t.Fatal(err)
+	}
+	db, done, err := b.index.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	slow.Store(true)
+	cancelled, cancel := context.WithCancel(t.Context())
+	go func() {
+		<-asked
+		cancel()
+	}()
+	short, cancelShort := context.WithTimeout(t.Context(), 50*time.Millisecond)
+	defer cancelShort()
+	for _, ctx := range []context.Context{cancelled, short} {
+		if v := b.index.embedding.queryVector(ctx, db, q); v != nil {
+			t.Error("a slow endpoint returned a vector")
+		}
+		if s := b.index.State().Vectors; s.Failed != "" {
+			t.Errorf("a search that was given up is an error: %s", s.Failed)
+		}
+	}
+	slow.Store(false)
+	if hits := b.search(otherWords); len(hits) == 0 || hits[0].Parts["vector"] <= 0 {
+		t.Error("vectors are turned off")
+	}
+	slow.Store(true)
+	q.Want.Kids = q.Want.Kids[1:]
+	if b.index.embedding.queryVector(t.Context(), db, q); b.index.State().Vectors.Failed == "" {
+		t.Error("an endpoint that is too slow is no error")
+	}
+}
+
+// TestEmbeddingRejectedTexts checks that texts that are rejected do not block others and are not
+// sent again, and that no text is given up if all are rejected.
+func TestEmbeddingRejectedTexts(t *testing.T) {
+	reject := func(bad ...string) func(context.Context, []string) error {
+		return func(_ context.Context, texts []string) error {
+			for _, text := range texts {
+				if len(bad) == 0 || slices.Contains(bad, text) {
+					return fmt.Errorf("status 400: %w", ErrRejected)
+				}
+			}
+			return nil
+		}
+	}
+	e := &fakeEmbedder{name: "fake", ask: reject()}
+	b := embeddedBed(t, e)
+	b.search("something") // builds the index
+	if err := b.index.embedding.fill(t.Context()); !errors.Is(err, ErrRejected) {
+		t.Errorf("all texts are rejected: %v", err)
+	}
+	if vectors, _, queued := b.numbers(); vectors != 0 || queued != 8 {
+		t.Errorf("all texts are rejected: %d vectors, %d queued", vectors, queued)
+	}
+	e.ask = reject("Birds sing early.", "My sister plays chess.")
+	if err := b.index.embedding.fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if vectors, signs, queued := b.numbers(); vectors != 7 || signs != 5 || queued != 0 {
+		t.Errorf("%d vectors, %d signs, %d queued", vectors, signs, queued)
+	}
+	if hits := b.search(otherWords); len(hits) == 0 || hits[0].Entry != "e0" || hits[0].Parts["vector"] <= 0 {
+		t.Errorf("found %s", entries(hits))
+	}
+	if s := b.index.State().Vectors; s.Done != s.Total || s.Failed != "" {
+		t.Errorf("%+v", s)
+	}
+	b.append("late", firn.UserText("odd"), firn.UserText("even"))
+	b.search("something")
+	e.ask = nil
+	e.setAnswer(func(v [][]float32) ([][]float32, error) { // texts of one word have another size
+		for i := range v {
+			if e.texts[len(e.texts)-len(v)+i] == "odd" {
+				v[i] = v[i][:7]
+			}
+		}
+		return v, nil
+	})
+	if err := b.index.embedding.fill(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	if vectors, signs, queued := b.numbers(); vectors != 9 || signs != 6 || queued != 0 {
+		t.Errorf("with another size: %d vectors, %d signs, %d queued", vectors, signs, queued)
+	}
+}
+
+// TestEmbeddingSendsOnce appends to a session of another tool, which is read from its beginning
+// each time.
+func TestEmbeddingSendsOnce(t *testing.T) {
+	e := &fakeEmbedder{name: "fake"}
+	b := newBed(t)
+	b.index.opts.Embedder = e
+	b.index.opts.SourceOf = func(context.Context, firn.ID) Origin { return Origin{Tool: "codex"} }
+	for i := range 6 {
+		b.append("imported", firn.UserText(fmt.Sprintf("Message number %d.", i)))
+		b.search("message")
+		if err := b.index.embedding.fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if sent := e.sent(); len(sent) != 6 {
+		t.Errorf("sent %q", sent)
+	}
+	if vectors, signs, queued := b.numbers(); vectors != 6 || signs != 6 || queued != 0 {
+		t.Errorf("%d vectors, %d signs, %d queued", vectors, signs, queued)
+	}
+}
+
+// TestEmbeddingMasksBeforeCutting checks that a secret across the end of an embedded text is
+// masked.
+func TestEmbeddingMasksBeforeCutting(t *testing.T) {
+	key := "sk-" + "ant-api03-" + strings.Repeat("Ab3dEf7hIj", 5)
+	for _, before := range []int{4, 8, 14, 20} {
+		e := &fakeEmbedder{name: "fake"}
+		b := newBed(t)
+		b.index.opts.Embedder = e
+		text := strings.Repeat("word ", maxEmbedded/5)[:maxEmbedded-before-1] + " " + key
+		b.append("s", firn.UserText(text))
+		b.search("word")
+		if err := b.index.embedding.fill(t.Context()); err != nil {
+			t.Fatal(err)
+		}
+		if sent := e.sent(); len(sent) != 1 || len(sent[0]) > maxEmbedded || strings.Contains(sent[0], "sk-") {
+			t.Errorf("%d bytes of the key: sent %d texts, %q", before, len(sent), sent[0][len(sent[0])-40:])
+		}
+	}
+}
+
+// TestVectorsOfPurgedTextAreErased checks that no vector of a purged message is left.
+func TestVectorsOfPurgedTextAreErased(t *testing.T) {
+	e := &fakeEmbedder{name: "fake"}
+	b := embeddedBed(t, e)
+	b.embedded()
+	holds := func() bool { return b.hasVector("We acquired the lorry.") }
+	if !holds() {
+		t.Fatal("the vector is not in the files")
+	}
+	if _, err := b.files.Purge(t.Context(), "s0", "", "e0"); err != nil {
+		t.Fatal(err)
+	}
+	if err := b.index.Erase(t.Context(), "s0"); err != nil {
+		t.Fatal(err)
+	}
+	if holds() {
+		t.Error("the vector is still in the files")
+	}
+}
+
+// TestNearestVectors compares the scan of signs with the cosines of all vectors.
+func TestNearestVectors(t *testing.T) {
+	rng := basetest.Random(t)
+	b := newBed(t)
+	b.append("s", firn.UserText("something"))
+	b.search("something")
+	db, done, err := b.index.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	if err := db.setUpVectors(t.Context(), "fake"); err != nil {
+		t.Fatal(err)
+	}
+	random := func() []float32 {
+		v := make([]float32, 100)
+		for i := range v {
+			v[i] = float32(rng.NormFloat64())
+		}
+		return v
+	}
+	var all []vector
+	for i := range 2000 {
+		all = append(all, vector{id: int64(i), sum: sumOf("word"), v: random()})
+		if _, err := db.write.Exec("insert into docs values(?, 1, ?, 0, '', 0, 'user', 0, 0, 1, 'word', '', '')", i, i); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if err := db.writeVectors(t.Context(), "fake", all); err != nil {
+		t.Fatal(err)
+	}
+	for range 20 {
+		k := rng.IntN(len(all))
+		near := random()
+		for i := range near {
+			near[i] = all[k].v[i] + 0.3*near[i]
+		}
+		found, err := db.nearest(t.Context(), near, 50)
+		if err != nil || len(found) == 0 || len(found) > 50 || found[0].id != int64(k) {
+			t.Fatalf("nearest to %d is %+v, %v", k, found[:min(len(found), 1)], err)
+		}
+	}
+	if err := db.writeVectors(t.Context(), "fake", all[:1]); err != nil {
+		t.Fatal(err)
+	}
+	again, err := db.nearest(t.Context(), all[0].v, 50)
+	if err != nil || len(again) < 2 || again[0].id != 0 || again[1].id == 0 {
+		t.Errorf("a row that was embedded again: %+v, %v", again[:min(len(again), 2)], err)
+	}
+	if err := db.writeVectors(t.Context(), "fake", []vector{{id: 9999, v: make([]float32, 7)}}); err == nil {
+		t.Error("a vector of another size was written")
+	}
+}
+
+// childEmbed embeds messages, and prints a line for each call.
+func childEmbed(index *Index) error {
+	index.opts.Embedder = &fakeEmbedder{name: "fake", answer: func(v [][]float32) ([][]float32, error) {
+		fmt.Println("embedded", len(v))
+		return v, nil
+	}}
+	index.Start()
+	<-index.work.ctx.Done()
+	return nil
+}
+
+// TestVectorsKilled kills a process with SIGKILL again and again while it writes vectors. In
+// the end each message has one, and those that were written are not computed again.
+func TestVectorsKilled(t *testing.T) {
+	b := newBed(t)
+	b.fill(6, 20)
+	b.search("something") // builds the index
+	b.reopen()
+	for round := range 4 {
+		c := startChild(t, "embed", b.dir, "one")
+		c.until("embedded", 3+round)
+		c.kill()
+	}
+	e := &fakeEmbedder{name: "fake"}
+	b.index.opts.Embedder = e
+	b.embedded()
+	db, done, err := b.index.use(t.Context())
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer done()
+	var vectors, signs, messages int
+	if err := db.read.QueryRow("select (select count(*) from vectors), (select count(*) from signs), (select count(*) from docs new where "+embeddable+")").Scan(&vectors, &signs, &messages); err != nil {
+		t.Fatal(err)
+	}
+	// A call that was printed may not have been written, but the ones before it were.
+	if sent := len(e.sent()); vectors != messages || signs != messages || sent > messages-3*(2+3+4+5) {
+		t.Errorf("%d vectors and %d signs of %d messages; the last process embedded %d", vectors, signs, messages, sent)
+	}
+	b.sound()
+}
