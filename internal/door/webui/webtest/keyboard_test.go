@@ -1,6 +1,7 @@
 package webtest
 
 import (
+	"fmt"
 	"testing"
 
 	"github.com/chromedp/chromedp"
@@ -47,6 +48,23 @@ func TestKeyboard(t *testing.T) {
 	b.key("\r")
 	b.wait(`location.pathname.startsWith("/sessions/")`)
 	b.see("A question by keys.")
+}
+
+// TestFocusAfterBrowserClose checks that the focus stays where a key moved it between the moment
+// the browser closes a dialog and its report of it.
+func TestFocusAfterBrowserClose(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/sessions")
+	b.settled()
+	b.key("?")
+	b.wait(a("dialog", "/./"))
+	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("dialog").close(); webtest.find("textbox", /first message/).focus()`))
+	b.wait(`!document.querySelector("dialog")`)
+	if !get[bool](b, `document.activeElement === webtest.find("textbox", /first message/)`) {
+		t.Error("closing the dialog took the focus from the text box")
+	}
 }
 
 // TestTabOrder walks through a page with the tab key without losing the focus.
@@ -128,5 +146,49 @@ func TestForeignPagesAreRefused(t *testing.T) {
 	b.allow("403")
 	if status := get[int](b, `fetch("/v1/sessions", {method: "POST", headers: {"Content-Type": "application/json"}, body: "{}"}).then((r) => r.status)`); status != 403 {
 		t.Errorf("a session was made without the header: %d", status)
+	}
+}
+
+// TestContrastAndDensity switches the contrast and the density, which are remembered, and
+// follows the contrast of the system. Text grows on wide screens and pages do not.
+func TestContrastAndDensity(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/sessions")
+	b.settled()
+	ink := get[string](b, `getComputedStyle(document.querySelector(".srow-time")).color`)
+	row := get[float64](b, `document.querySelector(".srow:not(.heads)").getBoundingClientRect().height`)
+	b.command("High contrast", `/^High contrast/`)
+	b.command("Compact", `/^Compact density/`)
+	check := func() {
+		t.Helper()
+		b.wait(`document.documentElement.dataset.contrast === "more"`)
+		b.wait(`getComputedStyle(document.querySelector(".srow-time")).color !== ` + quote(ink))
+		b.wait(fmt.Sprintf(`document.querySelector(".srow:not(.heads)").getBoundingClientRect().height < %f`, row-4))
+	}
+	check()
+	b.reload()
+	b.settled()
+	check()
+	b.command("Contrast of", `/^Contrast of the system/`)
+	b.wait(`document.documentElement.dataset.contrast === "auto"`)
+	b.prefer(false, true)
+	b.wait(`document.documentElement.dataset.contrast === "more"`)
+
+	size := `parseFloat(getComputedStyle(document.querySelector(".srow-name")).fontSize)`
+	b.size(1280, 800)
+	small := get[float64](b, size)
+	b.size(3840, 2160)
+	b.frames()
+	if large := get[float64](b, size); large < small*1.25 {
+		t.Errorf("text of %g px is %g px on a 4K screen", small, large)
+	}
+	const wrapped = `[...document.querySelectorAll(".srow .num")].filter((el) => webtest.visible(el) && el.getBoundingClientRect().height > 1.9 * parseFloat(getComputedStyle(el).fontSize)).map((el) => el.className + " " + el.innerText)`
+	if cells := get[[]string](b, wrapped); len(cells) > 0 {
+		t.Errorf("numbers are wrapped on a 4K screen: %q", cells)
+	}
+	if wide := get[float64](b, `document.querySelector(".page").getBoundingClientRect().width`); wide > 2300 {
+		t.Errorf("a page is %g px wide", wide)
 	}
 }

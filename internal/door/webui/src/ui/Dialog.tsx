@@ -22,10 +22,19 @@ export function Dialog(p: Props) {
   useEffect(() => {
     const d = el.current!;
     const before = document.activeElement as HTMLElement | null;
+    const closed = () => p.close(); // a browser may close it without asking
     d.showModal();
+    d.addEventListener("close", closed);
     return () => {
+      d.removeEventListener("close", closed);
+      // A browser that closed the dialog itself reports it later: a key pressed in between may
+      // have moved the focus already.
+      const now = document.activeElement;
+      if (!d.open && now && now !== document.body && now !== before) return;
       d.close();
-      before?.focus?.({ preventScroll: true });
+      // What opened the dialog may be gone.
+      const back = before?.isConnected && before !== document.body ? before : document.getElementById("main");
+      back?.focus({ preventScroll: true });
     };
   }, []);
   return (
@@ -55,7 +64,7 @@ export function Dialog(p: Props) {
             </button>
           )}
         </header>
-        <div class="dialog-body">{p.children}</div>
+        <div class="dialog-body" tabIndex={p.actions || p.submit ? undefined : 0}>{p.children}</div>
         {p.actions && <footer class="dialog-foot">{p.actions}</footer>}
       </form>
     </dialog>
