@@ -82,7 +82,7 @@ var guests = []guest{
 	{"github.com/coder/acp-go-sdk", []string{"internal/door/acp"}, "the protocol's types, made from its schema"},
 	{"github.com/yuin/goldmark", []string{"internal/render/richtext"}, "reads Markdown"},
 	{"github.com/microcosm-cc/bluemonday", []string{"internal/render/richtext"}, "sanitizes HTML with an allowlist"},
-	{"modernc.org/sqlite", []string{"internal/find/fulltext"}, "the full-text index, which can be rebuilt"},
+	{"modernc.org/sqlite", []string{"internal/find/fulltext", "internal/disk/litefile"}, "the full-text index, which can be rebuilt; other tools' databases, read only"},
 	{"github.com/aymanbagabas/go-udiff", []string{"internal/base/linediff"}, "compares texts line by line"},
 	{"golang.org/x/net/html", []string{"tool"}, "converts web pages to text"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/disk/journal"}, "notifies readers of a file that another process appends to"},

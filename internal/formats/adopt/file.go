@@ -21,16 +21,18 @@ const chunk = 1 << 20
 // original is an open file of the tool with its size at the time of opening. Data appended
 // later is left to the next run.
 type original struct {
-	vfs.File
+	io.ReaderAt
+	io.Closer
 	vfs.Info
+	// path is its location; empty for a file of a view, which exists only in memory.
 	path string
 }
 
 // file updates one file of the mirror. An error that concerns only this file is of type
 // [skipped].
 func (m *Mirror) file(it item, known map[string]FileState, done *Result) error {
-	from, to := filepath.Join(m.Home, filepath.FromSlash(it.name)), filepath.Join(m.Dir, filepath.FromSlash(it.name))
-	theirs, err := m.FS.Stat(from)
+	to := filepath.Join(m.Dir, filepath.FromSlash(it.name))
+	theirs, err := m.originals.stat(it.name)
 	if errors.Is(err, fs.ErrNotExist) || err == nil && !theirs.Mode.IsRegular() {
 		return nil // it was deleted just now; the copy stays
 	}
@@ -44,21 +46,18 @@ func (m *Mirror) file(it item, known map[string]FileState, done *Result) error {
 		return skipped{err}
 	case there && !ours.Mode.IsRegular():
 		return skipped{fmt.Errorf("%s in the mirror is not a regular file: %w", to, firn.ErrConflict)}
-	case there && ours.Same(theirs): // a hard link: appending to it would change the tool's file
+	case there && m.view == nil && ours.Same(theirs): // a hard link: appending to it would change the tool's file
 		known[it.name] = FileState{Size: theirs.Size, Modified: theirs.ModTime.UTC()}
 		return nil
-	case there && known[it.name].unchanged(theirs, ours):
+	case there && m.view == nil && known[it.name].unchanged(theirs, ours):
 		return nil
 	}
-	in, err := m.FS.Open(from, vfs.Read)
+	in, err := m.originals.open(it.name)
 	if err != nil {
 		return skipped{err}
 	}
 	defer in.Close() // read only
-	if theirs, err = in.Stat(); err != nil {
-		return skipped{err}
-	}
-	state, err := m.update(&original{in, theirs, from}, it, to, there, known[it.name], done)
+	state, err := m.update(in, it, to, there, known[it.name], done)
 	if err == nil {
 		known[it.name] = state
 	}
@@ -94,10 +93,12 @@ func (m *Mirror) update(in *original, it item, to string, there bool, old FileSt
 		done.Repaired++
 		return m.heal(in, to, p, done)
 	}
-	if noted, err := m.onlyMetaChanged(in, to, p.ours.Size); err != nil {
-		return FileState{}, err
-	} else if noted {
-		return m.replace(in, to, done)
+	for _, harmless := range []func(*original, string, int64) (bool, error){m.onlyMetaChanged, m.onlyUpdated} {
+		if ok, err := harmless(in, to, p.ours.Size); err != nil {
+			return FileState{}, err
+		} else if ok {
+			return m.replace(in, to, done)
+		}
 	}
 	if err := m.putAside(to); err != nil {
 		return FileState{}, err
@@ -130,7 +131,7 @@ func (m *Mirror) create(in *original, it item, to string, done *Result) (FileSta
 	if err := m.FS.MkdirAll(filepath.Dir(to)); err != nil {
 		return FileState{}, err
 	}
-	if l, ok := m.FS.(linker); ok && m.Link && !it.side {
+	if l, ok := m.FS.(linker); ok && m.Link && !it.side && in.path != "" {
 		if err := l.Link(in.path, to); err == nil {
 			done.Linked++
 			return FileState{Size: in.Size, Modified: in.ModTime.UTC()}, m.FS.SyncDir(filepath.Dir(to))
@@ -212,7 +213,7 @@ func (o *original) stillContains(old FileState, ours int64) (bool, error) {
 		return false, nil
 	}
 	sum := sha256.New()
-	if _, err := io.CopyBuffer(sum, io.NewSectionReader(o, 0, old.CopySize), make([]byte, chunk)); err != nil {
+	if _, err := io.CopyBuffer(sum, io.NewSectionReader(o.ReaderAt, 0, old.CopySize), make([]byte, chunk)); err != nil {
 		return false, skipped{err}
 	}
 	return hex.EncodeToString(sum.Sum(nil)) == old.Sum, nil
@@ -238,7 +239,7 @@ func (m *Mirror) copy(in *original, to string, mode vfs.Mode, p progress, done *
 	if err != nil {
 		return FileState{}, err
 	}
-	rest := &reading{r: io.NewSectionReader(in, p.same, in.Size-p.same)}
+	rest := &reading{r: io.NewSectionReader(in.ReaderAt, p.same, in.Size-p.same)}
 	n, err := io.CopyBuffer(onlyWriter{io.MultiWriter(out, p.sum)}, rest, make([]byte, chunk))
 	done.Bytes += n
 	if err == nil {

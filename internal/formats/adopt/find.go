@@ -43,7 +43,8 @@ func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dia
 			if err != nil {
 				return all, err
 			}
-			if found.Sessions > 0 {
+			_, viewed := tool.(dialect.Viewer)
+			if found.Sessions > 0 || viewed && len(found.Faults) > 0 {
 				all = append(all, found)
 			}
 		}
@@ -96,7 +97,7 @@ func homes(user string, tool dialect.Tool, others map[dialect.Name]string) []str
 // Inspect describes a tool's folder without opening transcripts.
 func Inspect(ctx context.Context, home string, tool dialect.Tool) (Found, error) {
 	f := Found{Tool: tool, Home: home}
-	tree := os.DirFS(home)
+	tree := dialect.Tree(tool, os.DirFS(home))
 	f.Retention = tool.Layout().Retention(tree)
 	for t, err := range tool.Layout().Transcripts(tree) {
 		if ctx.Err() != nil {

@@ -6,7 +6,6 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
-	"os"
 	"path"
 	"slices"
 	"strings"
@@ -25,7 +24,7 @@ type item struct {
 // file of the folder is read, because it may contain secrets. Files that cannot be listed
 // are recorded as failed.
 func (m *Mirror) items(ctx context.Context, done *Result) ([]item, error) {
-	tree := os.DirFS(m.Home)
+	tree := m.tree
 	var all []item
 	seen := make(map[string]bool)
 	for t, err := range m.Tool.Layout().Transcripts(tree) {
@@ -33,7 +32,7 @@ func (m *Mirror) items(ctx context.Context, done *Result) ([]item, error) {
 			return nil, ctx.Err()
 		}
 		if err != nil {
-			if isFailure(err) {
+			if m.view != nil || isFailure(err) {
 				done.fail(placeOf(err, t.Parts), err)
 			}
 			continue

@@ -23,6 +23,9 @@ type Manifest struct {
 	At time.Time `json:"at"`
 	// Files holds the state of the mirrored files.
 	Files map[string]FileState `json:"files"`
+	// Stamp is the state of a home whose sessions are not files of their own. While it is the
+	// same, nothing is read. It is empty if it is unknown or if a file failed.
+	Stamp string `json:"stamp,omitempty"`
 }
 
 // FileState is the state of a file and its copy when they were equal. While both are unchanged,

@@ -5,6 +5,7 @@ import (
 	"crypto/sha256"
 	"errors"
 	"fmt"
+	"io/fs"
 	"maps"
 	"path/filepath"
 	"time"
@@ -27,6 +28,12 @@ type Mirror struct {
 	Progress func(files, of int, bytes int64)
 	// Waiting is called once if the mirror is locked by another run. It may be nil.
 	Waiting func()
+
+	// originals are the tool's files during a run, tree lists them. view is the tool's home
+	// as transcripts if the tool keeps its sessions in another form; nil otherwise.
+	originals originals
+	tree      fs.FS
+	view      fs.FS
 }
 
 // Result is the result of a run.
@@ -79,6 +86,12 @@ func (m *Mirror) Run(ctx context.Context) (done Result, err error) {
 		return done, err
 	}
 	defer func() { err = errors.Join(err, unlock()) }()
+	m.openOriginals()
+	manifest, stamp := m.manifest(), m.stamp()
+	if m.upToDate(manifest, stamp) {
+		done.Files = len(manifest.Files)
+		return done, nil
+	}
 	items, err := m.items(ctx, &done)
 	if err == nil {
 		items, err = m.allowed(items)
@@ -86,10 +99,12 @@ func (m *Mirror) Run(ctx context.Context) (done Result, err error) {
 	if err != nil {
 		return done, err
 	}
-	manifest := m.manifest()
 	before := maps.Clone(manifest.Files)
 	err = m.files(ctx, items, manifest, &done)
 	done.Longer = grown(before, manifest.Files)
+	if manifest.Stamp = stamp; err != nil || len(done.Failed) > 0 {
+		manifest.Stamp = ""
+	}
 	return done, errors.Join(err, m.write(manifest))
 }
 

@@ -3,6 +3,7 @@ package dialect
 import (
 	"bytes"
 	"fmt"
+	"slices"
 
 	"firn.dev"
 	"firn.dev/internal/base/rawjson"
@@ -42,8 +43,9 @@ func Detect(firstLines []byte) (Name, error) {
 
 // traits are the properties that identify a line.
 type traits struct {
-	// kind is the member "type", role the member "role"; empty if absent.
-	kind, role string
+	// kind is the member "type", role the member "role", tool the member "tool"; empty if
+	// absent.
+	kind, role, tool string
 	// blocks is set if the member "content" is an array.
 	blocks bool
 	// has holds the names of the members.
@@ -65,6 +67,8 @@ func readTraits(object []byte) traits {
 			t.kind, ok = r.Text()
 		case "role":
 			t.role, ok = r.Text()
+		case "tool":
+			t.tool, ok = r.Text()
 		case "content":
 			t.blocks = r.Kind() == rawjson.Array
 		}
@@ -100,6 +104,8 @@ func (t traits) dialect() Name {
 	switch {
 	case t.kind == "":
 		return t.untyped()
+	case t.kind == RecordsType && slices.Contains(recordTools, Name(t.tool)):
+		return Name(t.tool)
 	case t.kind == "session":
 		return t.header()
 	case t.all("payload", "timestamp"), t.kind == "session_meta" && t.has["payload"]:

@@ -29,6 +29,14 @@ const (
 	Codex      Name = "codex"
 )
 
+// The tools whose sessions are read as record transcripts; see [RecordsType].
+const (
+	OpenCode Name = "opencode"
+)
+
+// recordTools lists them.
+var recordTools = []Name{OpenCode}
+
 // Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {
 	// Decode decodes one line, without its newline. It does not retain line. It fails with

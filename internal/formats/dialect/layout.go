@@ -113,3 +113,19 @@ type File struct {
 	Path string
 	Data []byte
 }
+
+// Keyed is a [Layout] of a tool whose lines are records that the tool updates in place. Use
+// a type assertion to find out whether a layout implements it.
+type Keyed interface {
+	// RecordKey returns the identity of a line, which stays the same when the record is
+	// updated. It is empty if the line has none.
+	RecordKey(line []byte) string
+}
+
+// Stamper is a tree returned by [Tree] that detects changes of
+// sessions without reading them.
+type Stamper interface {
+	// Stamp returns a value that differs if a session was changed, added or deleted since.
+	// It is empty if that is not certain, because trusted rejects the time of a file.
+	Stamp(trusted func(time.Time) bool) string
+}

@@ -1,6 +1,7 @@
 package dialect
 
 import (
+	"io/fs"
 	"iter"
 	"time"
 
@@ -154,4 +155,39 @@ func LineType(tool Name, kind string) string {
 // IsLine reports whether a custom entry carries a line of the tool.
 func IsLine(tool Name, c *firn.Custom) bool {
 	return len(c.Type) > len(tool) && c.Type[:len(tool)] == string(tool) && c.Type[len(tool)] == ':'
+}
+
+// RecordsType is the type of the first line of a record transcript: a session of a tool
+// that keeps its sessions in other forms than lines, with one record of the tool per line.
+// The member "tool" names the tool.
+const RecordsType = "records"
+
+// Viewer is a [Tool] that keeps its sessions in other forms than transcripts, such as a
+// database. Use [Tree] to read the home of any tool.
+type Viewer interface {
+	// View returns the home with its sessions as transcripts. A mirror, which has
+	// transcripts already, is returned unchanged.
+	View(home fs.FS) fs.FS
+}
+
+// ReadOnly is a [Tool] whose sessions cannot be written.
+type ReadOnly interface {
+	// ReadOnly returns the error for writing, which wraps ErrUnsupported.
+	ReadOnly() error
+}
+
+// Tree returns the transcripts in the home of a tool.
+func Tree(t Tool, home fs.FS) fs.FS {
+	if v, ok := t.(Viewer); ok {
+		return v.View(home)
+	}
+	return home
+}
+
+// Writable returns the error for writing sessions of a tool; nil if they can be written.
+func Writable(t Tool) error {
+	if r, ok := t.(ReadOnly); ok {
+		return r.ReadOnly()
+	}
+	return nil
 }

@@ -21,9 +21,10 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/internal/formats/dialect/openclaw"
 	"firn.dev/internal/formats/dialect/pi"
+	"firn.dev/internal/formats/history/opencode"
 )
 
-// All lists the tools, firn itself first. Of two tools that share a folder, the one with
+// All lists the tools whose sessions firn reads and writes, firn itself first. Of two tools that share a folder, the one with
 // the more specific files is first.
 func All() []dialect.Tool {
 	pi := pi.New(native.New())
@@ -35,6 +36,14 @@ func All() []dialect.Tool {
 // Others lists the tools except firn itself.
 func Others() []dialect.Tool { return All()[1:] }
 
+// ReadOnly lists the tools whose sessions firn reads but does not write.
+func ReadOnly() []dialect.Tool {
+	return []dialect.Tool{opencode.New()}
+}
+
+// Readable lists all tools whose sessions firn reads, firn itself first.
+func Readable() []dialect.Tool { return append(All(), ReadOnly()...) }
+
 // short maps common names of tools.
 var short = map[string]dialect.Name{"claude": dialect.ClaudeCode, "claude-code": dialect.ClaudeCode, "firn": dialect.Native, "clawdbot": dialect.OpenClaw, "clawdia": dialect.OpenClaw}
 
@@ -43,7 +52,7 @@ func Find(name string) (dialect.Tool, bool) {
 	if full, ok := short[name]; ok {
 		name = string(full)
 	}
-	for _, t := range All() {
+	for _, t := range Readable() {
 		if string(t.Name()) == name {
 			return t, true
 		}
@@ -51,7 +60,7 @@ func Find(name string) (dialect.Tool, bool) {
 	return nil, false
 }
 
-// Names lists the names of all tools.
+// Names lists the names of the tools whose sessions firn writes.
 func Names() []string {
 	var names []string
 	for _, t := range All() {
@@ -71,7 +80,7 @@ func OwnerOf(dir string) (dialect.Tool, bool) {
 	if isOurs(tree) {
 		return nil, false
 	}
-	for _, t := range Others() {
+	for _, t := range Readable()[1:] {
 		if t.Layout().Owns(tree) {
 			return In(t, dir), true
 		}

@@ -53,8 +53,10 @@ type Options struct {
 type Store struct {
 	home string
 	tree fs.FS
-	tool dialect.Tool
-	opts Options
+	// viewed is set if tree is a view, whose files do not exist on disk.
+	viewed bool
+	tool   dialect.Tool
+	opts   Options
 
 	mu     sync.Mutex
 	closed chan struct{}
@@ -90,8 +92,10 @@ func Open(home string, tool dialect.Tool, opts Options) (*Store, error) {
 	if !info.Mode.IsDir() {
 		return nil, fmt.Errorf("open %s's home %s: %w: it is not a directory", tool.Name(), home, firn.ErrInvalid)
 	}
+	plain := os.DirFS(home)
+	tree := dialect.Tree(tool, plain)
 	return &Store{
-		home: home, tree: os.DirFS(home), tool: tool, opts: opts, closed: make(chan struct{}),
+		home: home, tree: tree, viewed: tree != plain, tool: tool, opts: opts, closed: make(chan struct{}),
 		shown: make(map[firn.ID]shown), titles: make(map[firn.ID]titleScan), open: make(map[firn.ID]*session),
 	}, nil
 }
@@ -247,10 +251,10 @@ func (st *Store) all() []dialect.Transcript {
 	return list
 }
 
-// Files returns the files of a session.
+// Files returns the files of a session; none if the tool keeps it in another form.
 func (st *Store) Files(_ context.Context, id firn.ID) ([]string, error) {
 	t, err := st.transcript(id)
-	if err != nil {
+	if err != nil || st.viewed {
 		return nil, err
 	}
 	names := make([]string, len(t.Parts))

@@ -35,8 +35,8 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
 		Short: "Find other tools' sessions; with --yes, mirror them",
 		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
-Cersei and claw0. The list shows what is there and when the tool itself will
-delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
+Cersei, claw0 and opencode. The list shows what is there and when the tool
+itself will delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
 search and chat include these sessions. Originals are only read, and sessions
 that a tool deletes later stay in the mirror. Only transcripts and their
 metadata are copied, never API keys or settings. If --home is another tool's
@@ -78,7 +78,7 @@ func (p adoptCommands) find(ctx context.Context, args []string) ([]adopt.Found, 
 		args = []string{dir}
 	}
 	if len(args) == 0 {
-		return adopt.Find(ctx, user, dialects.Others(), others)
+		return adopt.Find(ctx, user, dialects.Readable()[1:], others)
 	}
 	var all []adopt.Found
 	for _, arg := range args {
@@ -97,12 +97,20 @@ var homeVariables = map[dialect.Name]string{
 	dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR",
 }
 
+// dataDirs are the folders of tools below XDG_DATA_HOME.
+var dataDirs = map[dialect.Name]string{dialect.OpenCode: "opencode"}
+
 // toolHomes returns the user's home directory and the tool folders that are set in the
 // environment. The latter are returned even if there is no home directory.
 func (p adoptCommands) toolHomes() (user string, others map[dialect.Name]string, err error) {
 	others = make(map[dialect.Name]string)
 	for tool, variable := range homeVariables {
 		others[tool] = p.env(variable)
+	}
+	if data := p.env("XDG_DATA_HOME"); filepath.IsAbs(data) {
+		for tool, name := range dataDirs {
+			others[tool] = filepath.Join(data, name)
+		}
 	}
 	if user = p.env("HOME"); user == "" {
 		if user, err = os.UserHomeDir(); err != nil {
@@ -132,7 +140,7 @@ func (p adoptCommands) mirrorHome(found []adopt.Found) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	if theirs, ok := adopt.EnclosingHome(home, user, dialects.Others(), others, found); ok {
+	if theirs, ok := adopt.EnclosingHome(home, user, dialects.Readable()[1:], others, found); ok {
 		return "", &usageError{message: fmt.Sprintf("cannot mirror into %s: it is inside %s, another tool's directory", home, theirs), hint: "choose a home with --home or FIRN_HOME"}
 	}
 	return home, nil
@@ -149,10 +157,18 @@ func findOne(ctx context.Context, user, arg string, others map[dialect.Name]stri
 	}
 	tool, ok := dialects.OwnerOf(dir)
 	if !ok {
-		return nil, &usageError{message: fmt.Sprintf("%s is neither a tool nor a tool's directory", arg), hint: "tools: " + strings.Join(dialects.Names()[1:], ", ")}
+		return nil, &usageError{message: fmt.Sprintf("%s is neither a tool nor a tool's directory", arg), hint: "tools: " + strings.Join(readableNames(), ", ")}
 	}
 	found, err := adopt.Inspect(ctx, dir, tool)
 	return []adopt.Found{found}, err
+}
+
+// readableNames lists the tools whose sessions can be mirrored.
+func readableNames() (names []string) {
+	for _, t := range dialects.Readable()[1:] {
+		names = append(names, string(t.Name()))
+	}
+	return names
 }
 
 // foundRow is the JSON form of a found folder.
@@ -189,8 +205,22 @@ func (p adoptCommands) showFound(found []adopt.Found) error {
 		for _, r := range rows {
 			table = append(table, []string{string(r.Tool), prose.Grouped(int64(r.Sessions)), prose.Size(r.Bytes), prose.Ago(r.Oldest, now), prose.Ago(r.Newest, now), timer(r), r.Home})
 		}
-		return strings.Join(append(prose.Columns(table, " rr"), "to mirror them (originals are not changed): firn adopt --yes"), "\n") + "\n"
+		return strings.Join(append(append(prose.Columns(table, " rr"), faultLines(found)...), "to mirror them (originals are not changed): firn adopt --yes"), "\n") + "\n"
 	})
+}
+
+// faultLines describes the databases that could not be read. A file of a tool with
+// transcripts that is not one is no fault that users care about.
+func faultLines(found []adopt.Found) (lines []string) {
+	for _, f := range found {
+		if _, ok := f.Tool.(dialect.Viewer); !ok {
+			continue
+		}
+		for _, fault := range f.Faults {
+			lines = append(lines, "cannot read, in "+f.Home+": "+prose.OneLine(fault, 200))
+		}
+	}
+	return lines
 }
 
 // timer describes when a tool deletes sessions.

@@ -59,7 +59,7 @@ size does not matter. A fidelity report goes to stderr.
 // listFormats lists the formats and their limits.
 func (p exchangeCommands) listFormats() error {
 	var formats []wire.Format
-	for _, t := range dialects.All() {
+	for _, t := range dialects.Readable() {
 		f := wire.Format{Name: string(t.Name())}
 		for _, l := range t.Limits() {
 			f.Limits = append(f.Limits, wire.Loss{What: l.Name, Becomes: l.Becomes})

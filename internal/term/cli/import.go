@@ -144,6 +144,9 @@ func ownerOf(dir, from string) (dialect.Tool, bool) {
 func ofTool(dir string, tool dialect.Tool) ([]transcript, error) {
 	var list []transcript
 	tree := os.DirFS(dir)
+	if err := dialect.Writable(tool); err != nil && dialect.Tree(tool, tree) != tree {
+		return nil, &hinted{failure.Of(firn.ErrUnsupported, "%s keeps its sessions in files that cannot be imported directly", tool.Name()), "to mirror them: firn adopt " + quote(dir) + " --yes"}
+	}
 	for t, err := range tool.Layout().Transcripts(tree) {
 		if err != nil {
 			continue
