@@ -101,6 +101,7 @@ func run(t *testing.T, dir string, env []string, program string, args ...string)
 // driver is a script in a Node.js process that answers requests, one line of JSON each.
 type driver struct {
 	name    string
+	cmd     *exec.Cmd
 	in      io.WriteCloser
 	out     *bufio.Reader
 	saidErr *strings.Builder
@@ -112,6 +113,7 @@ func startDriver(t *testing.T, name string, env []string, args ...string) *drive
 	d := &driver{name: name, saidErr: new(strings.Builder)}
 	cmd := exec.CommandContext(t.Context(), node(t), args...)
 	cmd.Env, cmd.Stderr = env, d.saidErr
+	d.cmd = cmd
 	var err error
 	if d.in, err = cmd.StdinPipe(); err != nil {
 		t.Fatal(err)
@@ -129,6 +131,12 @@ func startDriver(t *testing.T, name string, env []string, args ...string) *drive
 		cmd.Wait() // the context may have ended it first
 	})
 	return d
+}
+
+// kill kills the process with SIGKILL and waits for its end.
+func (d *driver) kill() {
+	_ = d.cmd.Process.Kill()
+	_ = d.cmd.Wait()
 }
 
 // exchange sends a request and reads the reply.
