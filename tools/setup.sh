@@ -72,6 +72,6 @@ node_modules() {
 
 cd "$(dirname "$0")/.."
 (node_modules proving/interop "the programs that interop tries our files with (1.4 GB)" "the tests of interop")
-(node_modules proving/interop/adapters "the agent frameworks that use a gateway as their store (170 MB)" "the tests of packaging/npm")
+(node_modules proving/interop/adapters "the agent frameworks that use a gateway as their store (150 MB)" "the tests of packaging/npm")
 [ "${1:-}" != all ] || (node_modules proving/interop/openclaw "OpenClaw, for make interop-all (1.3 GB)" "the tests with OpenClaw")
 (node_modules internal/door/webui "what checks the pages" "the tests of the pages")
