@@ -32,10 +32,12 @@ const (
 // The tools whose sessions are read as record transcripts; see [RecordsType].
 const (
 	OpenCode Name = "opencode"
+	Gemini   Name = "gemini"
+	Copilot  Name = "copilot"
 )
 
 // recordTools lists them.
-var recordTools = []Name{OpenCode}
+var recordTools = []Name{OpenCode, Gemini, Copilot}
 
 // Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {

@@ -141,10 +141,18 @@ func (refusing) Finish(dst []byte) ([]byte, error) { return dst, nil }
 // raw JSON values, in pairs. A value that is not valid JSON, because the tool's data is
 // damaged, becomes a string.
 func Record(kind, id string, members ...string) []byte {
-	line := rawjson.AppendString([]byte(`{"type":`), kind)
-	line = rawjson.AppendString(append(line, `,"id":`...), id)
+	return Members(append([]string{"type", Quote(kind), "id", Quote(id)}, members...)...)
+}
+
+// Members returns an object with members whose values are raw JSON, in pairs, as in
+// [Record].
+func Members(members ...string) []byte {
+	line := []byte{'{'}
 	for i := 0; i+1 < len(members); i += 2 {
-		line = rawjson.AppendString(append(line, ','), members[i])
+		if i > 0 {
+			line = append(line, ',')
+		}
+		line = rawjson.AppendString(line, Clean(members[i]))
 		line = append(line, ':')
 		if next, err := rawjson.AppendValue(line, []byte(members[i+1])); err == nil {
 			line = next
@@ -157,6 +165,16 @@ func Record(kind, id string, members ...string) []byte {
 
 // Quote returns a text as JSON.
 func Quote(s string) string { return string(rawjson.AppendString(nil, Clean(s))) }
+
+// Line returns a JSON object of the tool as a record. Anything else becomes the data of a
+// record without a type.
+func Line(raw []byte) []byte {
+	r := rawjson.New(raw)
+	if line := rawjson.CleanLine(raw); line != nil && r.Kind() == rawjson.Object {
+		return line
+	}
+	return Members("data", string(raw))
+}
 
 // Clean returns a text without bytes that a log cannot hold as text.
 func Clean(s string) string { return strings.ReplaceAll(strings.ToValidUTF8(s, "�"), "\x00", "�") }

@@ -28,6 +28,9 @@ func (st *Store) Append(ctx context.Context, id firn.ID, expect store.Pos, entri
 	if !st.opts.InPlace {
 		return 0, fmt.Errorf("append to session %s of %s: %w: another tool's directory is read-only", id, st.tool.Name(), firn.ErrUnsupported)
 	}
+	if err := dialect.Writable(st.tool); err != nil {
+		return 0, fmt.Errorf("append to session %s: %w", id, err)
+	}
 	s, err := st.session(id)
 	if err != nil {
 		return 0, err

@@ -35,8 +35,8 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
 		Short: "Find other tools' sessions; with --yes, mirror them",
 		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
-Cersei, claw0 and opencode. The list shows what is there and when the tool
-itself will delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
+Cersei, claw0, opencode, Gemini CLI and GitHub Copilot CLI. The list shows what
+is there and when the tool itself will delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
 search and chat include these sessions. Originals are only read, and sessions
 that a tool deletes later stay in the mirror. Only transcripts and their
 metadata are copied, never API keys or settings. If --home is another tool's
@@ -94,7 +94,7 @@ func (p adoptCommands) find(ctx context.Context, args []string) ([]adopt.Found, 
 // homeVariables are the environment variables with the folders of tools.
 var homeVariables = map[dialect.Name]string{
 	dialect.ClaudeCode: "CLAUDE_CONFIG_DIR", dialect.Codex: "CODEX_HOME",
-	dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR",
+	dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR", dialect.Copilot: "COPILOT_HOME",
 }
 
 // dataDirs are the folders of tools below XDG_DATA_HOME.

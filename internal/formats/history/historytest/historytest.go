@@ -98,6 +98,12 @@ func Fuzz(f *testing.F, tool dialect.Tool, seeds ...string) {
 	})
 }
 
+// Describe returns a text with the sessions of a home, sorted, including errors.
+func Describe(t *testing.T, tool dialect.Tool, home string) string {
+	t.Helper()
+	return describe(t, tool, dialect.Tree(tool, os.DirFS(home)))
+}
+
 // describe returns a text with the sessions of a tree, sorted.
 func describe(t *testing.T, tool dialect.Tool, tree fs.FS) string {
 	t.Helper()
