@@ -24,11 +24,17 @@ type tally struct {
 	// were seen, or a counters record had the number.
 	entries  int
 	numbered bool
+	// election is set if the session is counted without regard to earlier counts, because
+	// entries from other machines were added to it.
+	election *store.Election
 }
 
 // add counts the next entry. An entry that cannot or need not be decoded has no body.
 func (t *tally) add(g firn.Glance, e firn.Entry) {
-	if sum, ok := readCounters(e); ok { // the record covers all entries before it
+	if t.election != nil {
+		t.election.Add(e)
+		t.Counters.Add(e)
+	} else if sum, ok := readCounters(e); ok { // the record covers all entries before it
 		if !sum.Names.Complete {
 			sum.Names = t.Names
 		}

@@ -10,7 +10,8 @@ import (
 	"firn.dev/wire"
 )
 
-// Transfer imports and exports sessions in the formats of other tools.
+// Transfer imports and exports sessions in the formats of other tools, and merges those of
+// other machines.
 type Transfer struct{ *conn }
 
 // Formats lists the formats that sessions can be imported from and exported to.
@@ -24,6 +25,13 @@ func (c Transfer) Formats(ctx context.Context) ([]wire.Format, error) {
 func (c Transfer) Import(ctx context.Context, in wire.Import, transcript io.Reader) (wire.Imported, error) {
 	r := request{method: http.MethodPost, path: []string{"v1", "import"}, stream: transcript, tries: 1}
 	return ask[wire.Imported](ctx, c.conn, r.with("from", in.From).with("id", string(in.ID)).with("agent", in.Agent).with("title", in.Title).with("name", in.Name))
+}
+
+// Merge adds lines that come from the same session on another machine to a session. It
+// requires the scope admin.
+func (c Transfer) Merge(ctx context.Context, id firn.ID, m wire.Merge, lines io.Reader) (wire.Merged, error) {
+	r := request{method: http.MethodPost, path: []string{"v1", "store", string(id), "merge"}, stream: lines, tries: 1}
+	return ask[wire.Merged](ctx, c.conn, r.withNumber("expect", uint64(m.Expect)).with("head", string(m.Head)))
 }
 
 // Export writes a session to w in the format of another tool. It may fail after a part was

@@ -60,6 +60,10 @@ func routes() []routed {
 		{"Ops", func(c *c) error { _, err := c.Ops(ctx); return err }, "GET /v1/ops"},
 		{"Stored", func(c *c) error { return first(c.Stored(ctx)) }, "GET /v1/store"},
 		{"StoredLines", func(c *c) error { return first(c.StoredLines(ctx, session)) }, "GET /v1/store/0199-test"},
+		{"Merge", func(c *c) error {
+			_, err := c.Transfer.Merge(ctx, session, wire.Merge{Expect: 7, Head: "e1"}, strings.NewReader("{}\n"))
+			return err
+		}, "POST /v1/store/0199-test/merge?expect=7&head=e1 {}"},
 		{"OpenStored", func(c *c) error { _, err := c.OpenStored(ctx, session); return err }, "GET /v1/store/0199-test"},
 		{"Verify", func(c *c) error { _, err := c.Verify(ctx); return err }, "POST /v1/verify {}"},
 		{"EditNote", func(c *c) error {
@@ -284,7 +288,7 @@ func spoken(t *testing.T, r *http.Request) string {
 	words := []string{r.Method, r.RequestURI}
 	if len(body) > 0 {
 		want := "application/json"
-		if r.URL.Path == "/v1/import" {
+		if r.URL.Path == "/v1/import" || strings.HasSuffix(r.URL.Path, "/merge") {
 			want = "application/x-ndjson"
 		}
 		if r.Header.Get("Content-Type") != want {

@@ -12,7 +12,7 @@ import (
 const ownPrefix = "firn."
 
 // ownFields are extra fields of entries that only firn writes.
-var ownFields = []string{"accepted", "asker", "collected", "delegated", "request", lateField}
+var ownFields = []string{"accepted", "asker", "collected", "delegated", "request", lateField, SyncField}
 
 // CheckExternal rejects an entry from a client that uses a type or field reserved for firn,
 // since readers trust those. It is meant for single entries. Transcripts that are imported,

@@ -26,3 +26,19 @@ type StoredSession struct {
 	// Receipt is the receipt of a purged session; nothing else is left of it.
 	Receipt *Receipt `json:"receipt,omitempty"`
 }
+
+// Merge says where entries from another machine are added to a session.
+type Merge struct {
+	// Expect is the end of the session as the caller read it; 0 for a new session.
+	Expect firn.Pos `json:"expect"`
+	// Head is the entry at which the conversation continues afterwards.
+	Head firn.EntryID `json:"head,omitempty"`
+}
+
+// Merged is the result of a merge.
+type Merged struct {
+	// Added is the number of lines that were added.
+	Added int `json:"added"`
+	// End is the new end of the session.
+	End firn.Pos `json:"end"`
+}

@@ -188,6 +188,8 @@ func deeds() []deed {
 		one("memory add", "memory", "add", "Walruses are large.", "--name", "walrus"), one("memory show", "memory", "show", "walrus"), one("memory search", "memory", "search", "walruses"),
 		one("memory edit", "memory", "edit", "walrus"), one("memory forget", "memory", "forget", "walrus"), one("memory undo", "memory", "undo"), one("memory clear", "memory", "clear", "--yes"),
 		{name: "token create", args: []string{"token", "create", "desk"}, differs: true, why: "it prints a secret"}, one("token revoke", "token", "revoke", "phone"),
+		one("sync status", "sync", "status"), one("sync log", "sync", "log"), one("sync exclude", "sync", "exclude", "--key", "agent:main:diary"), one("sync include", "sync", "include", "--key", "agent:main:diary"),
+		{name: "sync", check: checkSync}, skip("sync add", "run by the check of sync"), skip("sync rm", "run by the check of sync"), skip("sync identity", "run by the check of sync"),
 		{name: "verify", check: checkVerify}, {name: "stop", args: []string{"stop"}, differs: true, why: "it names the process"},
 	}
 	return append(reads, writes...)
@@ -377,6 +379,30 @@ func checkVerifyBytes(t *testing.T, p *pair) {
 func checkVerify(t *testing.T, p *pair) {
 	if files, moved := p.readBy(); files.Entries <= 14 || files.Entries != moved.Entries {
 		t.Errorf("verify read %+v in files and %+v where they moved", files, moved)
+	}
+}
+
+// checkSync syncs both homes through a folder: afterwards each has the entries of both.
+func checkSync(t *testing.T, p *pair) {
+	dir := t.TempDir()
+	p.must(p.files, "", "sync", "add", "share", dir, "--machine", "files")
+	identity := p.must(p.files, "", "sync", "identity")
+	p.must(p.moved, identity, "sync", "add", "share", dir, "--machine", "moved", "--identity", "-")
+	p.must(p.files, "", "append", otherSession, "--user", "only in files")
+	p.must(p.moved, "", "append", otherSession, "--user", "only in moved")
+	for _, home := range []string{p.files, p.moved, p.files, p.moved} {
+		if r := p.run(home, "", "sync"); r.code != 0 && r.code != 9 {
+			t.Fatalf("firn sync in %s ended with %d: %s%s", home, r.code, r.out, r.errs)
+		}
+	}
+	for _, home := range []string{p.files, p.moved} {
+		all := p.must(home, "", "cat", otherSession, "--view", "disk")
+		for _, text := range []string{"only in files", "only in moved"} {
+			if !strings.Contains(all, text) {
+				t.Errorf("after the sync %s lacks %q:\n%s", home, text, all)
+			}
+		}
+		p.must(home, "", "sync", "rm", "share")
 	}
 }
 

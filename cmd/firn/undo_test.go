@@ -93,12 +93,14 @@ var notUndoable = map[string]string{
 	"backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the bin or erased, as the settings say",
 	"migrate": "the old store stays as it was; firn migrate back is described in docs/operations.md", "mirror": "adds a copy", "reindex": "what is derived can be made again",
 	"repair": "adds to a session, and keeps the file that was there", "recall": "--install prints one, which TestRecallInstall runs", "config set": "prints the old value", "demo": "in a home of its own",
+	"sync": "adds entries of other machines, which firn rewind and firn rm hide", "sync add": "prints one, which the script sync.txtar runs", "sync rm": "prints one, which the script sync.txtar runs",
+	"sync exclude": "prints one, which the script sync.txtar runs", "sync include": "prints one, which the script sync.txtar runs",
 }
 
 // reading are the commands that change nothing.
 var reading = strings.Fields(`approvals approvals-rules bin bin-ls blame browse cat diff files ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
-	config config-check config-get config-path help model sessions version`)
+	config config-check config-get config-path help model sessions sync-status sync-log sync-identity version`)
 
 // TestUndoIsKnownOfEveryCommand compares the tables with the existing commands.
 func TestUndoIsKnownOfEveryCommand(t *testing.T) {

@@ -58,6 +58,14 @@ func (f *fake) Stored(context.Context) iter.Seq2[wire.StoreLine, error] {
 	}
 }
 
+func (f *fake) MergeStored(_ context.Context, id firn.ID, m wire.Merge, body io.Reader) (wire.Merged, error) {
+	lines, err := io.ReadAll(body)
+	if err != nil {
+		return wire.Merged{}, err
+	}
+	return wire.Merged{Added: 1, End: 9}, f.note("MergeStored %s %d %s %s", id, m.Expect, m.Head, lines)
+}
+
 func (f *fake) WriteLines(_ context.Context, id firn.ID, w io.Writer) error {
 	if err := f.note("WriteLines %s", id); err != nil {
 		return err

@@ -98,7 +98,7 @@ var matrix = []struct {
 	{rights{wire.ScopeWrite, 403, 403}, "inbound"},
 	{rights{wire.ScopeWrite, 404, 403}, "fork"},
 	{rights{wire.ScopeWrite, 404, 404}, "answerApproval answerCall appendEntries changeQueue compact continuePrevious hide kill label listFileChanges patchSession pointKey redoCompaction removeKey removeSession resetKey restoreSession rewind rewindFiles runJob show turn undoCompaction"},
-	{rights{wire.ScopeAdmin, 403, 403}, "blame checkIndex createToken emptyBin listStored listTokens maintain purge readStored reindex revokeToken verify"},
+	{rights{wire.ScopeAdmin, 403, 403}, "blame checkIndex createToken emptyBin listStored listTokens maintain mergeStored purge readStored reindex revokeToken verify"},
 }
 
 // open marks operations without a required scope.

@@ -220,8 +220,10 @@ type exchangeAPI interface {
 	Export(ctx context.Context, id firn.ID, e wire.Export, w io.Writer) (wire.Fidelity, error)
 }
 
-// storedAPI reads all sessions in the form in which they are stored.
+// storedAPI reads all sessions in the form in which they are stored, and merges entries of
+// other machines into them.
 type storedAPI interface {
 	Stored(ctx context.Context) iter.Seq2[wire.StoreLine, error]
 	WriteLines(ctx context.Context, id firn.ID, w io.Writer) error
+	MergeStored(ctx context.Context, id firn.ID, m wire.Merge, body io.Reader) (wire.Merged, error)
 }

@@ -12,9 +12,14 @@ import (
 )
 
 func storedRoutes() []operation {
+	merge := give(storedCalls.mergeStored)
+	merge.anything = true
 	return []operation{
 		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists everything in the store, one JSON object per line: sessions, including trash and receipts of purges, then keys.", action: write(typeLines, storedCalls.listStored)},
 		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Returns a session's lines byte for byte, including sessions in the trash.", action: write(typeLines, storedCalls.readStored)},
+		{method: "POST", path: "/v1/store/{session}/merge", name: "mergeStored", scope: wire.ScopeAdmin, what: "Adds the lines in the body, which come from the same session on another machine, and moves the head. Used by firn sync.", query: []param{
+			count("expect", "End of the session as it was read; 0 for a new session."), text("head", "Entry at which the conversation continues."),
+		}, action: merge},
 	}
 }
 
@@ -46,6 +51,19 @@ func (c storedCalls) readStored() error {
 	return c.lines(func(w io.Writer) error {
 		return c.gateway.WriteLines(c.r.Context(), firn.ID(c.r.PathValue("session")), w)
 	})
+}
+
+// mergeStored adds lines from another machine to a session.
+func (c storedCalls) mergeStored() (wire.Merged, error) {
+	if c.who.bound() {
+		return wire.Merged{}, boundTo("merging sessions")
+	}
+	q := &c.query
+	m := wire.Merge{Expect: q.pos("expect"), Head: firn.EntryID(q.text("head"))}
+	if q.err != nil {
+		return wire.Merged{}, q.err
+	}
+	return c.gateway.MergeStored(c.r.Context(), firn.ID(c.r.PathValue("session")), m, &importBody{c.call})
 }
 
 // linesBuffer is the size of the write buffer in bytes.

@@ -81,6 +81,7 @@ func (p overviewCommands) showText(s wire.Session, damage []wire.Damage, childre
 	if put := putAway(s); put != "" {
 		rows = append(rows, []string{"state", put})
 	}
+	rows = append(rows, p.otherHeads(s)...)
 	rows = append(rows, unreadRows(s, damage)...)
 	if s.Fault != "" {
 		rows = append(rows, []string{"fault", prose.OneLine(s.Fault, 200)})

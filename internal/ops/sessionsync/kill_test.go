@@ -1,0 +1,194 @@
+package sessionsync
+
+import (
+	"context"
+	"errors"
+	"io"
+	"io/fs"
+	"testing"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
+	"firn.dev/wire"
+)
+
+// errKilled is the error of every operation after the process was killed.
+var errKilled = errors.New("killed")
+
+// fuse kills a process after a number of steps: every later operation fails.
+type fuse struct{ left int }
+
+func (f *fuse) burn() error {
+	if f.left <= 0 {
+		return errKilled
+	}
+	f.left--
+	return nil
+}
+
+// mortalFS is a file system of a process that is killed.
+type mortalFS struct {
+	vfs.FS
+	fuse *fuse
+}
+
+func (m mortalFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
+	if err := m.fuse.burn(); err != nil {
+		return nil, err
+	}
+	f, err := m.FS.Open(path, mode)
+	if err != nil {
+		return nil, err
+	}
+	return mortalFile{f, m.fuse}, nil
+}
+
+func (m mortalFS) ReadDir(path string) ([]fs.DirEntry, error) {
+	if err := m.fuse.burn(); err != nil {
+		return nil, err
+	}
+	return m.FS.ReadDir(path)
+}
+
+func (m mortalFS) Rename(from, to string) error {
+	if err := m.fuse.burn(); err != nil {
+		return err
+	}
+	return m.FS.Rename(from, to)
+}
+
+func (m mortalFS) Remove(path string) error {
+	if err := m.fuse.burn(); err != nil {
+		return err
+	}
+	return m.FS.Remove(path)
+}
+
+func (m mortalFS) SyncDir(path string) error {
+	if err := m.fuse.burn(); err != nil {
+		return err
+	}
+	return m.FS.SyncDir(path)
+}
+
+// mortalFile writes the first half of what the killed process wrote last.
+type mortalFile struct {
+	vfs.File
+	fuse *fuse
+}
+
+func (m mortalFile) Write(b []byte) (int, error) {
+	if err := m.fuse.burn(); err != nil {
+		n, _ := m.File.Write(b[:len(b)/2])
+		return n, err
+	}
+	return m.File.Write(b)
+}
+
+// mortalHome is a home of a process that is killed, before or in the middle of a merge.
+type mortalHome struct {
+	files
+	fuse *fuse
+}
+
+func (m mortalHome) Merge(ctx context.Context, id firn.ID, w wire.Merge, lines io.Reader) (wire.Merged, error) {
+	if err := m.fuse.burn(); err != nil {
+		return wire.Merged{}, err
+	}
+	if err := m.fuse.burn(); err != nil { // only the first lines are written, and no head
+		first := &firstLines{from: lines, left: 2}
+		e, failed := m.appendSome(ctx, id, w, first)
+		return e, errors.Join(err, failed)
+	}
+	done, err := m.files.Merge(ctx, id, w, lines)
+	return done, errors.Join(err, m.fuse.burn())
+}
+
+func (m mortalHome) appendSome(ctx context.Context, id firn.ID, w wire.Merge, lines io.Reader) (wire.Merged, error) {
+	data, err := io.ReadAll(lines)
+	if err != nil {
+		return wire.Merged{}, err
+	}
+	c := &copyOf{at: make(map[firn.EntryID]int), names: store.NewElection(id)}
+	var entries []firn.Entry
+	for line := range splitLines(data) {
+		_, e, _, err := decodeLine(line)
+		if err != nil {
+			return wire.Merged{}, err
+		}
+		c.add(id, line)
+		if e.Parent == "" && e.Body.Kind() != firn.KindHeader {
+			e.Parent = firn.Root
+		}
+		entries = append(entries, e)
+	}
+	_, err = m.Append(ctx, id, w.Expect, entries...)
+	return wire.Merged{}, err
+}
+
+// firstLines reads the first lines of a stream.
+type firstLines struct {
+	from io.Reader
+	left int
+}
+
+func (f *firstLines) Read(b []byte) (int, error) {
+	if f.left == 0 {
+		return 0, io.EOF
+	}
+	n, err := f.from.Read(b[:1])
+	if n == 1 && b[0] == '\n' {
+		f.left--
+	}
+	return n, err
+}
+
+func splitLines(data []byte) func(func([]byte) bool) {
+	return func(yield func([]byte) bool) {
+		for len(data) > 0 {
+			i := 0
+			for i < len(data) && data[i] != '\n' {
+				i++
+			}
+			if !yield(data[:i]) {
+				return
+			}
+			data = data[min(i+1, len(data)):]
+		}
+	}
+}
+
+// TestKilledAtEveryStep kills a machine that imports and publishes after every number of
+// operations. The next syncs complete the work: nothing is lost, nothing is there twice, and
+// the head of the session that grew on both machines is where it was.
+func TestKilledAtEveryStep(t *testing.T) {
+	killed := true
+	for n := 0; killed; n++ {
+		d := newDuo(t)
+		both := d.session(d.a, "one")
+		d.sync(d.a, d.b)
+		d.a.say(both, "on a")
+		d.a.say(both, "on a again")
+		here := d.b.say(both, "on b")
+		d.session(d.a, "only on a")
+		d.session(d.b, "only on b")
+		d.sync(d.a)
+		f := &fuse{left: n}
+		o := d.b.options(Folder{mortalFS{vfs.OS{}, f}, d.target.Dir}, "share")
+		o.FS, o.Local = mortalFS{vfs.OS{}, f}, mortalHome{d.b.files, f}
+		r, err := Run(context.Background(), o)
+		killed = err != nil || len(r.Problems) > 0
+		last := d.sync(d.b, d.a, d.b, d.a)
+		if len(last.Problems) > 0 {
+			t.Errorf("killed after %d steps: problems %q", n, last.Problems)
+		}
+		d.same()
+		if head := d.b.copyOf(both).realHead(); head != here {
+			t.Errorf("killed after %d steps: the head is %s, want %s", n, head, here)
+		}
+		if t.Failed() {
+			t.Fatalf("killed after %d steps", n)
+		}
+	}
+}

@@ -1,0 +1,288 @@
+package sessionsync
+
+import (
+	"context"
+	"errors"
+	"fmt"
+	"math/rand/v2"
+	"slices"
+	"strings"
+	"testing"
+	"time"
+
+	"firn.dev"
+	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/store"
+)
+
+// TestMachinesConverge runs random operations on three machines with wrong clocks and random
+// syncs through two targets. When all have synced until nothing changes, they show the same
+// sessions, entries, titles, tags, marks and keys, and every entry that was ever appended is
+// there.
+func TestMachinesConverge(t *testing.T) {
+	rng := basetest.Random(t)
+	for round := range 6 {
+		t.Run(fmt.Sprint(round), func(t *testing.T) {
+			w := newWorld(t, rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())))
+			for range 60 {
+				w.step()
+			}
+			w.settle()
+			w.check()
+			w.restoreAll()
+			w.settle()
+			w.check()
+		})
+	}
+}
+
+// world is three machines and two targets.
+type world struct {
+	t        *testing.T
+	rng      *rand.Rand
+	machines []*machine
+	targets  []Folder
+	// said are the entries that users appended, by session.
+	said map[firn.ID][]firn.EntryID
+	// purged are the sessions that were purged, keyless those that have no key. Only they
+	// are removed and purged: a key of a removed session points nowhere.
+	purged, keyless map[firn.ID]bool
+	n               int
+}
+
+func newWorld(t *testing.T, rng *rand.Rand) *world {
+	w := &world{t: t, rng: rng, said: make(map[firn.ID][]firn.EntryID), purged: make(map[firn.ID]bool), keyless: make(map[firn.ID]bool)}
+	identity := newTestIdentity(t)
+	for i, skew := range []time.Duration{0, 72 * time.Hour, -48 * time.Hour} {
+		m := newMachine(t, fmt.Sprintf("m%d", i), identity, rng)
+		m.skew = skew
+		w.machines = append(w.machines, m)
+	}
+	for range 2 {
+		w.targets = append(w.targets, Folder{vfs.OS{}, t.TempDir()})
+	}
+	return w
+}
+
+// step does something at random.
+func (w *world) step() {
+	m := w.machines[w.rng.IntN(len(w.machines))]
+	if w.rng.IntN(4) == 0 {
+		n := w.rng.IntN(len(w.targets))
+		m.sync(w.targets[n], fmt.Sprintf("t%d", n))
+		return
+	}
+	ids := w.sessions(m)
+	if len(ids) == 0 || w.rng.IntN(8) == 0 {
+		w.start(m)
+		return
+	}
+	w.change(m, ids[w.rng.IntN(len(ids))])
+}
+
+// sessions lists the sessions that can be appended to.
+func (w *world) sessions(m *machine) []firn.ID {
+	holdings, err := m.Holdings(context.Background())
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	var ids []firn.ID
+	for _, h := range holdings {
+		if h.Receipt == nil && !h.Removed {
+			ids = append(ids, h.ID)
+		}
+	}
+	slices.Sort(ids)
+	return ids
+}
+
+func (w *world) start(m *machine) {
+	id := firn.NewID()
+	header := &firn.Header{Session: id, Agent: "main"}
+	if w.keyless[id] = w.rng.IntN(2) == 0; !w.keyless[id] {
+		header.Key = fmt.Sprintf("agent:main:k%d", w.rng.IntN(3))
+	}
+	if _, err := m.Append(context.Background(), id, store.Start, firn.Entry{Time: m.now(), Body: header}); err != nil {
+		w.t.Fatal(err)
+	}
+	if header.Key != "" {
+		if err := store.Bind(context.Background(), m.Store, header.Key, id); err != nil {
+			w.t.Fatal(err)
+		}
+	}
+	w.add(m, id, &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "hello"}}, Time: m.now()}, "")
+}
+
+// add appends an entry with an ID of the machine's clock, if the store accepts it.
+func (w *world) add(m *machine, id firn.ID, body firn.Body, parent firn.EntryID) {
+	e := firn.Entry{Body: body, Parent: parent}
+	if w.rng.IntN(2) == 0 {
+		e.ID = m.entryID()
+	}
+	got := m.add(id, e)
+	w.said[id] = append(w.said[id], got)
+}
+
+// change changes a session.
+func (w *world) change(m *machine, id firn.ID) {
+	w.n++
+	ctx := context.Background()
+	c := m.copyOf(id)
+	some := c.items[w.rng.IntN(len(c.items))].id
+	switch w.rng.IntN(14) {
+	case 0:
+		w.add(m, id, &firn.Title{Name: fmt.Sprint("title ", w.n), Source: firn.SourceUser}, "")
+	case 1:
+		w.add(m, id, &firn.Title{Name: fmt.Sprint("auto ", w.n), Source: firn.SourceAuto}, "")
+	case 2:
+		tags, err := store.NewTags([]string{fmt.Sprint("tag", w.n%5), "x"})
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		w.add(m, id, tags.Body, "")
+	case 3:
+		w.add(m, id, &firn.Tombstone{Target: some}, "")
+	case 4:
+		w.add(m, id, &firn.Tombstone{Target: firn.EntryID(id)}, "")
+	case 5:
+		w.add(m, id, &firn.Label{Target: some, Name: "here"}, "")
+	case 6:
+		w.add(m, id, &firn.Head{Reason: "rewind"}, some)
+	case 7:
+		if w.keyless[id] {
+			return
+		}
+		if err := store.Bind(ctx, m.Store, fmt.Sprintf("agent:main:k%d", w.rng.IntN(3)), id); err != nil {
+			w.t.Fatal(err)
+		}
+	case 8:
+		w.place(m, id)
+	case 9:
+		if i := slices.IndexFunc(c.items, func(it item) bool { return it.message && !it.erased }); i >= 0 {
+			w.erase(m, id, c.items[i].id)
+		}
+	default:
+		w.add(m, id, &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: fmt.Sprint("message ", w.n)}}, Time: m.now()}, "")
+	}
+}
+
+// place archives or removes a session, or restores one.
+func (w *world) place(m *machine, id firn.ID) {
+	ctx := context.Background()
+	var err error
+	switch w.rng.IntN(4) {
+	case 0:
+		err = m.Archive(ctx, id)
+	case 1:
+		err = m.Unarchive(ctx, id)
+	case 2:
+		if w.keyless[id] {
+			err = m.Remove(ctx, id, "no longer needed")
+		}
+	default:
+		err = w.restoreOne(m)
+	}
+	if err != nil && !errors.Is(err, firn.ErrNotFound) {
+		w.t.Fatal(err)
+	}
+}
+
+func (w *world) restoreOne(m *machine) error {
+	bin, err := m.Bin(context.Background())
+	if err != nil || len(bin) == 0 {
+		return err
+	}
+	return m.Restore(context.Background(), bin[0].ID)
+}
+
+// erase purges an entry, or rarely a session.
+func (w *world) erase(m *machine, id firn.ID, entry firn.EntryID) {
+	if w.rng.IntN(4) == 0 && w.keyless[id] {
+		w.purged[id] = true
+		if _, err := m.Purge(context.Background(), id, "secret"); err != nil {
+			w.t.Fatal(err)
+		}
+		return
+	}
+	if _, err := m.Purge(context.Background(), id, "secret", entry); err != nil {
+		w.t.Fatal(err)
+	}
+}
+
+// restoreAll empties the bins of all machines into their lists.
+func (w *world) restoreAll() {
+	for _, m := range w.machines {
+		bin, err := m.Bin(context.Background())
+		if err != nil {
+			w.t.Fatal(err)
+		}
+		for _, b := range bin {
+			if err := m.Restore(context.Background(), b.ID); err != nil {
+				w.t.Fatal(err)
+			}
+		}
+	}
+}
+
+// settle syncs until nothing changes.
+func (w *world) settle() {
+	for round := range 20 {
+		quiet := true
+		for n, target := range w.targets {
+			for _, m := range w.machines {
+				r := m.sync(target, fmt.Sprintf("t%d", n))
+				quiet = quiet && r.Imported == 0 && r.Published == 0 && r.Bytes == 0 && r.Marked == 0
+			}
+		}
+		if quiet && round > 0 {
+			return
+		}
+	}
+	w.t.Fatal("the machines do not come to rest")
+}
+
+// binned reports whether a session is in the bin of a machine. It is not published until it
+// is restored.
+func (w *world) binned(id firn.ID) bool {
+	return slices.ContainsFunc(w.machines, func(m *machine) bool {
+		return strings.Contains(m.view()["session "+string(id)], "removed true")
+	})
+}
+
+// check compares the machines.
+func (w *world) check() {
+	for _, m := range w.machines[1:] {
+		if d := w.unexpected(w.machines[0].view(), m.view()); d != "" {
+			w.t.Errorf("m0 and %s differ:\n%s", m.name, d)
+		}
+	}
+	for _, m := range w.machines {
+		view := m.view()
+		for id, entries := range w.said {
+			at := "session " + string(id)
+			if w.purged[id] || view[at] == "" && w.binned(id) || strings.Contains(view[at], "removed true") {
+				continue
+			}
+			for _, e := range entries {
+				if view[at+" entry "+string(e)] == "" {
+					w.t.Errorf("%s lost entry %s of session %s", m.name, e, id)
+				}
+			}
+		}
+	}
+}
+
+// unexpected describes how two machines differ. A session that was removed or purged before
+// it was published is on one machine only.
+func (w *world) unexpected(a, b map[string]string) string {
+	for id := range w.said {
+		at := "session " + string(id)
+		alone := strings.Contains(a[at]+b[at], "removed true") || w.purged[id]
+		if alone && (a[at] == "" || b[at] == "") {
+			delete(a, at)
+			delete(b, at)
+		}
+	}
+	return difference(a, b)
+}

@@ -1,0 +1,82 @@
+package sessionsync
+
+import (
+	"bytes"
+	"crypto/sha256"
+	"encoding/hex"
+	"errors"
+	"fmt"
+	"io"
+
+	"filippo.io/age"
+	"github.com/klauspost/compress/zstd"
+
+	"firn.dev"
+)
+
+// maxPlain limits the size of a decompressed piece or manifest. A piece is about
+// [pieceBytes] and one line of at most store.max_line.
+const maxPlain = 256 << 20
+
+// seal compresses and encrypts data. It returns the name of the result: the hash of its
+// bytes, which reveals nothing of the content.
+func (i *Identity) seal(plain []byte) (sealed []byte, name string, err error) {
+	var out bytes.Buffer
+	err = errors.Join(i.sealTo(&out, plain))
+	if err != nil {
+		return nil, "", fmt.Errorf("encrypt: %w", err)
+	}
+	return out.Bytes(), nameOf(out.Bytes()), nil
+}
+
+func (i *Identity) sealTo(out io.Writer, plain []byte) error {
+	encrypted, err := age.Encrypt(out, i.secret.Recipient())
+	if err != nil {
+		return err
+	}
+	compressed, err := zstd.NewWriter(encrypted, zstd.WithEncoderConcurrency(1))
+	if err != nil {
+		return err
+	}
+	if _, err := compressed.Write(plain); err != nil {
+		return err
+	}
+	if err := compressed.Close(); err != nil {
+		return err
+	}
+	return encrypted.Close()
+}
+
+// nameOf returns the name of sealed data.
+func nameOf(sealed []byte) string {
+	sum := sha256.Sum256(sealed)
+	return hex.EncodeToString(sum[:])
+}
+
+// open decrypts sealed data after comparing it with its name.
+func (i *Identity) open(name string, sealed []byte) ([]byte, error) {
+	if nameOf(sealed) != name {
+		return nil, fmt.Errorf("its bytes do not match its name: %w", firn.ErrCorrupt)
+	}
+	decrypted, err := age.Decrypt(bytes.NewReader(sealed), i.secret)
+	var foreign *age.NoIdentityMatchError
+	if errors.As(err, &foreign) {
+		return nil, fmt.Errorf("it is not encrypted for the sync identity of this home: %w", firn.ErrCorrupt)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decrypt: %v: %w", err, firn.ErrCorrupt)
+	}
+	reader, err := zstd.NewReader(decrypted, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlain))
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %v: %w", err, firn.ErrCorrupt)
+	}
+	defer reader.Close()
+	plain, err := io.ReadAll(io.LimitReader(reader, maxPlain+1))
+	if err == nil && len(plain) > maxPlain {
+		err = errors.New("it is too large")
+	}
+	if err != nil {
+		return nil, fmt.Errorf("decompress: %v: %w", err, firn.ErrCorrupt)
+	}
+	return plain, nil
+}

@@ -1,0 +1,141 @@
+package sessionsync
+
+import (
+	"bytes"
+	"context"
+	"encoding/json"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/disk/vfs"
+)
+
+// Names on a target.
+const (
+	markFile    = "firn-sync.json"
+	manifestDir = "manifests"
+	pieceDir    = "pieces"
+)
+
+// mark is the content of markFile, the only file that is not encrypted.
+const mark = `{"format":"firn sync","version":1}` + "\n"
+
+// Target is a place for files with names of the form a/b/c.
+type Target interface {
+	// List returns the names in a directory; none if it does not exist.
+	List(ctx context.Context, dir string) ([]string, error)
+	// Get returns the content of a file, or ErrNotFound.
+	Get(ctx context.Context, name string) ([]byte, error)
+	// Put creates a file that is complete and durable when Put returns. It does nothing if
+	// the file exists: names contain the hash of the content.
+	Put(ctx context.Context, name string, data []byte) error
+}
+
+// piecePath returns the name of a piece on the target.
+func piecePath(name string) string { return pieceDir + "/" + name[:2] + "/" + name }
+
+// checkTarget reports whether a target was prepared before. It rejects a target of another
+// format.
+func checkTarget(ctx context.Context, t Target) (bool, error) {
+	data, err := t.Get(ctx, markFile)
+	if errors.Is(err, firn.ErrNotFound) {
+		return false, nil
+	}
+	var m struct {
+		Format  string `json:"format"`
+		Version int    `json:"version"`
+	}
+	switch {
+	case err != nil:
+		return false, err
+	case json.Unmarshal(data, &m) != nil || m.Format != "firn sync":
+		return false, fmt.Errorf("%s on the target is not firn's: %w", markFile, firn.ErrCorrupt)
+	case m.Version > formatVersion:
+		return false, fmt.Errorf("a newer firn prepared the target: %w", firn.ErrUnsupported)
+	}
+	return true, nil
+}
+
+// Folder is a target in a directory, which may be a mounted share.
+type Folder struct {
+	FS  vfs.FS
+	Dir string
+}
+
+func (f Folder) path(name string) string { return filepath.Join(f.Dir, filepath.FromSlash(name)) }
+
+// List implements [Target]. It leaves out temporary files.
+func (f Folder) List(_ context.Context, dir string) ([]string, error) {
+	entries, err := f.FS.ReadDir(f.path(dir))
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, nil
+	}
+	if err != nil {
+		return nil, fmt.Errorf("list the target: %w", err)
+	}
+	var names []string
+	for _, e := range entries {
+		if !strings.HasPrefix(e.Name(), ".") {
+			names = append(names, e.Name())
+		}
+	}
+	return names, nil
+}
+
+// Get implements [Target].
+func (f Folder) Get(_ context.Context, name string) (data []byte, err error) {
+	file, err := f.FS.Open(f.path(name), vfs.Read)
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil, fmt.Errorf("read %s: %w", name, firn.ErrNotFound)
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	defer func() { err = errors.Join(err, file.Close()) }()
+	data, err = io.ReadAll(io.LimitReader(file, maxPlain+1))
+	if err == nil && len(data) > maxPlain {
+		err = firn.ErrTooLarge
+	}
+	if err != nil {
+		return nil, fmt.Errorf("read %s: %w", name, err)
+	}
+	return data, nil
+}
+
+// Put implements [Target]. It writes a temporary file and renames it, so that a crash leaves
+// no part of a file under its name.
+func (f Folder) Put(_ context.Context, name string, data []byte) error {
+	if _, err := f.FS.Stat(f.path(name)); err == nil {
+		return nil
+	}
+	dir := f.path(path.Dir(name))
+	if err := f.FS.MkdirAll(dir); err != nil {
+		return fmt.Errorf("write %s: %w", name, err)
+	}
+	temporary := filepath.Join(dir, ".tmp-"+string(firn.NewID()))
+	if err := f.write(temporary, data); err != nil {
+		return fmt.Errorf("write %s: %w", name, errors.Join(err, f.FS.Remove(temporary)))
+	}
+	if err := f.FS.Rename(temporary, f.path(name)); err != nil {
+		return fmt.Errorf("write %s: %w", name, errors.Join(err, f.FS.Remove(temporary)))
+	}
+	return f.FS.SyncDir(dir)
+}
+
+func (f Folder) write(name string, data []byte) error {
+	file, err := f.FS.Open(name, vfs.Create)
+	if err != nil {
+		return err
+	}
+	_, err = io.Copy(file, bytes.NewReader(data))
+	if err == nil {
+		err = file.Sync()
+	}
+	return errors.Join(err, file.Close())
+}
