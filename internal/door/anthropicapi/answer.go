@@ -159,6 +159,9 @@ func (a *answer) KeepAlive() {
 	a.sendEvent(event{Type: "ping"})
 }
 
+// Entry does nothing: the ID of a message is that of its question.
+func (a *answer) Entry(firn.EntryID) {}
+
 // Text adds a part of the answer. A further answer in the same turn is a new block.
 func (a *answer) Text(piece string, round bool) { a.piece("text", piece, round) }
 

@@ -121,6 +121,9 @@ func (q *request) options(who conversation.Choice) (wire.TurnOptions, error) {
 		}
 		o.Tools = append(o.Tools, wire.ToolSpec{Name: x.Name, Description: x.Description, Schema: x.Schema})
 	}
+	if err := conversation.CheckTools(o.Tools); err != nil {
+		return o, err
+	}
 	switch q.ToolChoice.Type {
 	case "", "auto":
 	case "none":

@@ -132,6 +132,7 @@ func foreignRoutes() []operation {
 		open("POST", "/v1/responses/{response}/cancel", "cancelResponse", "Cancels a background response. As these are not supported, it always fails.", wire.ScopeWrite),
 		open("POST", "/v1/conversations", "createConversation", "Creates a conversation (a session).", wire.ScopeWrite),
 		open("GET", "/v1/conversations/{conversation}", "getConversation", "Returns a conversation (a session).", wire.ScopeRead),
+		open("POST", "/v1/conversations/{conversation}", "updateConversation", "Replaces the metadata of a conversation.", wire.ScopeWrite),
 		open("DELETE", "/v1/conversations/{conversation}", "deleteConversation", "Hides a conversation (a session). Nothing is erased.", wire.ScopeWrite),
 		open("GET", "/v1/conversations/{conversation}/items", "listItems", "Lists the items of a conversation.", wire.ScopeRead, paging...),
 		open("POST", "/v1/conversations/{conversation}/items", "createItems", "Adds items to a conversation.", wire.ScopeWrite, text("include", "Ignored."), text("include[]", "Ignored.")),

@@ -13,6 +13,8 @@ import (
 type Listener interface {
 	// KeepAlive is called first, and then repeatedly while the turn is quiet.
 	KeepAlive()
+	// Entry receives the ID that the answer will have in the log, before its parts.
+	Entry(id firn.EntryID)
 	// Text and Think receive parts of the answer and of the reasoning. round is true if a
 	// new answer starts.
 	Text(piece string, round bool)
@@ -153,15 +155,20 @@ func (v *Request) stopAbandoned(id firn.ID) error {
 func (t *Turn) handle(e wire.Event) bool {
 	switch e.Name {
 	case wire.DeltaText:
-		t.piece(wire.DataOf[wire.Delta](e).Text)
+		delta := wire.DataOf[wire.Delta](e)
+		t.to.Entry(delta.Entry)
+		t.piece(delta.Text)
 	case wire.DeltaThinking:
-		t.to.Think(wire.DataOf[wire.Delta](e).Text)
+		delta := wire.DataOf[wire.Delta](e)
+		t.to.Entry(delta.Entry)
+		t.to.Think(delta.Text)
 	case wire.ToolStarted, wire.ToolCompleted, wire.Retry:
 		t.next = true
 	case wire.Gap:
 		t.missed = true
 	case wire.TurnCompleted:
 		t.Answer = wire.DataOf[wire.Answer](e)
+		t.to.Entry(t.Answer.Entry)
 		t.flushRest()
 		return true
 	}
@@ -208,6 +215,9 @@ type Nop struct{}
 
 // KeepAlive does nothing.
 func (Nop) KeepAlive() {}
+
+// Entry does nothing.
+func (Nop) Entry(firn.EntryID) {}
 
 // Text does nothing.
 func (Nop) Text(string, bool) {}

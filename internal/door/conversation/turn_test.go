@@ -12,8 +12,9 @@ import (
 // ear records the output sent to a client.
 type ear struct{ strings.Builder }
 
-func (*ear) KeepAlive()   {}
-func (*ear) Think(string) {}
+func (*ear) KeepAlive()         {}
+func (*ear) Think(string)       {}
+func (*ear) Entry(firn.EntryID) {}
 func (e *ear) Text(piece string, round bool) {
 	if round {
 		e.WriteString("|")

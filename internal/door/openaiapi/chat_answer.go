@@ -155,6 +155,9 @@ func (c *completion) KeepAlive() {
 	c.sendDelta(chatDelta{Role: "assistant", Content: &empty}, nil)
 }
 
+// Entry does nothing: the ID of a chat completion is that of its question.
+func (c *completion) Entry(firn.EntryID) {}
+
 // Text sends a part of the answer. round is true for the first part of a further answer in
 // the same turn.
 func (c *completion) Text(piece string, round bool) {

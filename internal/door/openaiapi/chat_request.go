@@ -103,6 +103,9 @@ func (q *chatRequest) terms(who conversation.Choice) (wire.TurnOptions, error) {
 		}
 		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Function.Name, Description: x.Function.Description, Schema: x.Function.Parameters})
 	}
+	if err := conversation.CheckTools(t.Tools); err != nil {
+		return t, err
+	}
 	return t, chooseTools(&t, q.ToolChoice)
 }
 

@@ -1,10 +1,12 @@
 package openaiapi
 
 import (
+	"bytes"
 	"encoding/json"
 	"net/http"
 	"slices"
 	"strconv"
+	"unicode/utf8"
 
 	"firn.dev"
 	"firn.dev/client"
@@ -27,12 +29,39 @@ type newItems struct {
 	Metadata map[string]string `json:"metadata"`
 }
 
-// metadataType is the type of the entry that stores a conversation's metadata. It is the
-// first entry of the session.
+// metadataType is the type of the entries that store a conversation's metadata. The first
+// entry of the session is one, and each update adds one; the latest applies.
 const metadataType = "openai.metadata"
 
-// maxMetadata is OpenAI's limit on the number of metadata members.
-const maxMetadata = 16
+// OpenAI's limits on metadata: the number of members, and the lengths of names and values in
+// characters.
+const (
+	maxMetadata      = 16
+	maxMetadataName  = 64
+	maxMetadataValue = 512
+)
+
+// checkMetadata rejects metadata beyond the limits.
+func checkMetadata(m map[string]string) error {
+	if len(m) > maxMetadata {
+		return conversation.BadRequest("metadata", "at most %d metadata pairs are allowed", maxMetadata)
+	}
+	for name, value := range m {
+		if utf8.RuneCountInString(name) > maxMetadataName || utf8.RuneCountInString(value) > maxMetadataValue {
+			return conversation.BadRequest("metadata", "the metadata %s is too long: at most %d characters for a name and %d for a value", conversation.Quoted(name), maxMetadataName, maxMetadataValue)
+		}
+	}
+	return nil
+}
+
+// metadataEntry returns the entry that stores metadata.
+func metadataEntry(m map[string]string) (firn.Entry, error) {
+	if m == nil {
+		m = map[string]string{}
+	}
+	data, err := wire.Marshal(m)
+	return firn.NewEntry(&firn.Custom{Type: metadataType, Data: data}), err
+}
 
 // newConversation creates a session. The metadata member agent names the agent that owns
 // it.
@@ -43,8 +72,8 @@ func (v *exchange) newConversation() error {
 			return err
 		}
 	}
-	if len(q.Metadata) > maxMetadata {
-		return conversation.BadRequest("metadata", "at most %d metadata pairs are allowed", maxMetadata)
+	if err := checkMetadata(q.Metadata); err != nil {
+		return err
 	}
 	if err := v.SetDirectory(q.Metadata); err != nil {
 		return err
@@ -67,11 +96,11 @@ func (v *exchange) newConversation() error {
 	if q.Metadata == nil {
 		q.Metadata = map[string]string{}
 	}
-	data, err := wire.Marshal(q.Metadata)
+	first, err := metadataEntry(q.Metadata)
 	if err != nil {
 		return err
 	}
-	entries := append([]firn.Entry{firn.NewEntry(&firn.Custom{Type: metadataType, Data: data})}, v.Keeper.Entries(t)...)
+	entries := append([]firn.Entry{first}, v.Keeper.Entries(t)...)
 	if _, err := v.Put(at, who, entries); err != nil {
 		return err
 	}
@@ -116,17 +145,42 @@ func (v *exchange) sessionOf(id, param string) (wire.Session, error) {
 	return s, nil
 }
 
-// oneConversation returns or hides a conversation.
+// oneConversation returns, updates or hides a conversation.
 func (v *exchange) oneConversation(id string) error {
 	s, err := v.sessionOf(id, "")
 	if err != nil {
 		return err
+	}
+	if v.HTTP.Method == http.MethodPost {
+		return v.updateConversation(s, id)
 	}
 	if v.HTTP.Method == http.MethodDelete {
 		if _, err := v.Client.Remove(v.HTTP.Context(), s.ID, wire.Remove{Reason: "deleted by a client"}); err != nil {
 			return err
 		}
 		return v.Reply(http.StatusOK, deleted{id, "conversation.deleted", true})
+	}
+	return v.replyConversation(s, id)
+}
+
+// updateConversation replaces the metadata of a conversation.
+func (v *exchange) updateConversation(s wire.Session, id string) error {
+	var q newItems
+	if err := v.Decode(&q); err != nil {
+		return err
+	}
+	if q.Metadata == nil {
+		return conversation.BadRequest("metadata", "missing metadata")
+	}
+	if err := checkMetadata(q.Metadata); err != nil {
+		return err
+	}
+	entry, err := metadataEntry(q.Metadata)
+	if err != nil {
+		return err
+	}
+	if _, err := v.Put(conversation.EndOf(s), conversation.Choice{}, []firn.Entry{entry}); err != nil {
+		return err
 	}
 	return v.replyConversation(s, id)
 }
@@ -146,12 +200,16 @@ type deleted struct {
 	Deleted bool   `json:"deleted"`
 }
 
-// metadata returns the metadata of a conversation.
+// metadata returns the metadata of a conversation: the latest that was set, on any branch.
 func (v *exchange) metadata(id firn.ID) (map[string]string, error) {
-	const near = 8 // it is near the beginning
 	found := map[string]string{}
-	page, err := v.Client.EntriesPage(v.HTTP.Context(), id, client.EntryQuery{View: wire.ViewDisk, Limit: near})
-	for _, e := range page.Items {
+	for e, err := range v.Client.Entries(v.HTTP.Context(), id, client.EntryQuery{View: wire.ViewDisk, Back: true}) {
+		if err != nil {
+			return nil, err
+		}
+		if !bytes.Contains(e.Line, []byte(metadataType)) {
+			continue
+		}
 		entry, err := native.New().Decode(e.Line)
 		if err != nil {
 			continue // a gap
@@ -161,7 +219,7 @@ func (v *exchange) metadata(id firn.ID) (map[string]string, error) {
 			break
 		}
 	}
-	return found, err
+	return found, nil
 }
 
 // itemList is a page of items.

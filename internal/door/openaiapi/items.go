@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"net/http"
 	"slices"
-	"strconv"
 	"strings"
 
 	"firn.dev"
@@ -89,17 +88,20 @@ func answerItems(id firn.EntryID, m *firn.Message) []item {
 		it.Status = status
 		items = append(items, it)
 	}
-	for i, p := range m.Parts {
+	for _, p := range m.Parts {
 		if call, ok := p.(firn.ToolCall); ok {
 			arguments := string(call.Arguments)
 			items = append(items, item{
-				ID: "fc_" + string(id) + "_" + strconv.Itoa(i), Type: "function_call", Status: status,
+				ID: callItemID(id, call.ID), Type: "function_call", Status: status,
 				CallID: call.ID, Name: call.Name, Arguments: &arguments,
 			})
 		}
 	}
 	return items
 }
+
+// callItemID returns the ID of the item of a tool call.
+func callItemID(entry firn.EntryID, call string) string { return "fc_" + string(entry) + "_" + call }
 
 // oneResponse returns a stored response, or hides its answer.
 func (v *exchange) oneResponse(id string) error {
@@ -138,6 +140,7 @@ func storedResponse(a *conversation.Answered, id string, session firn.ID) *respo
 	}
 	answer := a.TurnAnswer(session)
 	s := newSpeech(nil, r)
+	s.Entry(a.Answer)
 	if answer.Text != "" {
 		s.Text(answer.Text, false)
 	}

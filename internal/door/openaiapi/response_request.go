@@ -86,6 +86,9 @@ func (q *responseRequest) terms(who conversation.Choice) (wire.TurnOptions, erro
 		}
 		t.Tools = append(t.Tools, wire.ToolSpec{Name: x.Name, Description: x.Description, Schema: x.Parameters})
 	}
+	if err := conversation.CheckTools(t.Tools); err != nil {
+		return t, err
+	}
 	return t, chooseTools(&t, q.ToolChoice)
 }
 

@@ -3,6 +3,7 @@ package openaiapi
 import (
 	"encoding/json"
 	"fmt"
+	"slices"
 
 	"firn.dev"
 	"firn.dev/internal/base/sse"
@@ -18,10 +19,13 @@ type responseStream struct {
 	r *response
 	// n is the sequence number of the next event.
 	n int
-	// open is the type of the item in progress, a message or reasoning; text is its text so
-	// far.
-	open  string
-	given string
+	// open is the type of the item in progress, a message or reasoning; openID is its ID,
+	// given its text so far.
+	open   string
+	openID string
+	given  string
+	// entry is the ID of the answer in progress in the log; empty if it is not known.
+	entry firn.EntryID
 }
 
 // The types of items that are streamed in parts.
@@ -103,6 +107,10 @@ func (s *responseStream) KeepAlive() {
 	}
 }
 
+// Entry sets the ID that the answer has in the log. The IDs of its items contain it, as in
+// lists of items.
+func (s *responseStream) Entry(id firn.EntryID) { s.entry = id }
+
 // Text adds a part of the answer.
 func (s *responseStream) Text(piece string, round bool) { s.piece(messageItem, piece, round) }
 
@@ -121,7 +129,7 @@ func (s *responseStream) piece(kind, piece string, anew bool) {
 	}
 	s.given += piece
 	at, zero := len(s.r.Output), 0
-	e := event{ItemID: s.itemID(kind), OutputIndex: &at, Delta: &piece}
+	e := event{ItemID: s.openID, OutputIndex: &at, Delta: &piece}
 	if kind == messageItem {
 		e.ContentIndex = &zero
 		s.sendEvent("response.output_text.delta", e)
@@ -131,10 +139,18 @@ func (s *responseStream) piece(kind, piece string, anew bool) {
 	s.sendEvent("response.reasoning_summary_text.delta", e)
 }
 
-// itemID returns the ID of the item in progress.
-func (s *responseStream) itemID(kind string) string {
+// newID returns the ID of a new item. An answer whose text is interrupted by reasoning has
+// several messages, of which only the first has the ID that lists of items show.
+func (s *responseStream) newID(kind string) string {
 	prefix := map[string]string{messageItem: "msg_", reasoningItem: "rs_"}[kind]
-	return prefix + s.r.ID[len(responsePrefix):] + fmt.Sprintf("_%d", len(s.r.Output))
+	if s.entry == "" {
+		return prefix + s.r.ID[len(responsePrefix):] + fmt.Sprintf("_%d", len(s.r.Output))
+	}
+	id := prefix + string(s.entry)
+	if slices.ContainsFunc(s.r.Output, func(it item) bool { return it.ID == id }) {
+		id += fmt.Sprintf("_%d", len(s.r.Output))
+	}
+	return id
 }
 
 // outputText is a text part of a message.
@@ -163,7 +179,7 @@ func (s *responseStream) itemOf(kind, status string, parts ...any) item {
 	if err != nil { // cannot happen: all values marshal
 		content = json.RawMessage("[]")
 	}
-	it := item{ID: s.itemID(kind), Type: kind, Status: status}
+	it := item{ID: s.openID, Type: kind, Status: status}
 	if kind == messageItem {
 		it.Role, it.Content = "assistant", content
 	} else {
@@ -174,7 +190,7 @@ func (s *responseStream) itemOf(kind, status string, parts ...any) item {
 
 // start starts an item.
 func (s *responseStream) start(kind string) {
-	s.open, s.given = kind, ""
+	s.open, s.openID, s.given = kind, s.newID(kind), ""
 	at, zero := len(s.r.Output), 0
 	it := s.itemOf(kind, "in_progress")
 	s.sendEvent("response.output_item.added", event{OutputIndex: &at, Item: &it})
@@ -193,7 +209,7 @@ func (s *responseStream) close(status string) {
 	}
 	s.open, s.given = "", ""
 	at, zero := len(s.r.Output), 0
-	e := event{ItemID: s.itemID(kind), OutputIndex: &at}
+	e := event{ItemID: s.openID, OutputIndex: &at}
 	done := e
 	done.Text = &text
 	var part any = textOut(text)
@@ -216,7 +232,7 @@ func (s *responseStream) close(status string) {
 func (s *responseStream) end(a wire.Answer) {
 	s.close("completed")
 	for _, call := range a.Pending {
-		s.call(call)
+		s.call(a.Entry, call)
 	}
 	kind := "response.completed"
 	s.r.Status = "completed"
@@ -232,10 +248,10 @@ func (s *responseStream) end(a wire.Answer) {
 	s.sendEvent(kind, event{Response: s.r})
 }
 
-// call sends a tool call.
-func (s *responseStream) call(c wire.Tool) {
+// call sends a tool call of an answer.
+func (s *responseStream) call(entry firn.EntryID, c wire.Tool) {
 	at, arguments, none := len(s.r.Output), string(c.Arguments), ""
-	id := fmt.Sprintf("fc_%s_%d", s.r.ID[len(responsePrefix):], at)
+	id := callItemID(entry, c.Call)
 	it := item{ID: id, Type: "function_call", Status: "in_progress", CallID: c.Call, Name: c.Name, Arguments: &none}
 	s.sendEvent("response.output_item.added", event{OutputIndex: &at, Item: &it})
 	s.sendEvent("response.function_call_arguments.delta", event{ItemID: id, OutputIndex: &at, Delta: &arguments})

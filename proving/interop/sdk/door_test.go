@@ -29,6 +29,7 @@ import (
 	"firn.dev/internal/gateway"
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
+	"firn.dev/store"
 	"firn.dev/store/filestore"
 	"firn.dev/window"
 	"firn.dev/wire"
@@ -43,6 +44,17 @@ type door struct {
 	session string
 	// asked is the last request to the model.
 	asked provider.Request
+	store *filestore.Store
+}
+
+// sessions returns the number of sessions.
+func (d *door) sessions() (n int) {
+	d.t.Helper()
+	for _, err := range d.store.List(d.t.Context(), store.Query{}) {
+		d.must(err)
+		n++
+	}
+	return n
 }
 
 // openDoor opens a gateway whose model echoes, and calls the tool weather if it is
@@ -53,6 +65,7 @@ func openDoor(t *testing.T, options ...option.RequestOption) *door {
 	d := &door{t: t}
 	st, err := filestore.Open(home, filestore.Options{})
 	d.must(err)
+	d.store = st
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		d.asked = req
@@ -252,6 +265,7 @@ func TestDoorConversations(t *testing.T) {
 	if topic, _ := got.Metadata.(map[string]any); topic["topic"] != "trip" {
 		t.Errorf("the metadata is %v", got.Metadata)
 	}
+	d.checkMetadata(c.ID)
 	pages := d.Conversations.Items.ListAutoPaging(t.Context(), c.ID, conversations.ItemListParams{Limit: openai.Int(1), Order: "asc"})
 	var said []string
 	for pages.Next() {
@@ -275,6 +289,109 @@ func TestDoorConversations(t *testing.T) {
 	}
 	if _, err := d.Responses.InputItems.List(t.Context(), response, responses.InputItemListParams{}); !isStatus(err, http.StatusNotFound) {
 		t.Errorf("the input of a conversation that was deleted: %v", err)
+	}
+}
+
+// checkMetadata replaces the metadata of a conversation.
+func (d *door) checkMetadata(conversation string) {
+	t := d.t
+	t.Helper()
+	for _, want := range []shared.Metadata{{"topic": "rail", "year": "2026"}, {}} {
+		updated, err := d.Conversations.Update(t.Context(), conversation, conversations.ConversationUpdateParams{Metadata: want})
+		d.must(err)
+		got, err := d.Conversations.Get(t.Context(), conversation)
+		d.must(err)
+		for _, c := range []*conversations.Conversation{updated, got} {
+			found, _ := c.Metadata.(map[string]any)
+			if c.ID != conversation || len(found) != len(want) || len(want) > 0 && (found["topic"] != want["topic"] || found["year"] != want["year"]) {
+				t.Errorf("the metadata is %v, want %v", c.Metadata, want)
+			}
+		}
+	}
+	for _, wrong := range []shared.Metadata{nil, {"x": strings.Repeat("x", 513)}, {strings.Repeat("x", 65): ""}} {
+		if _, err := d.Conversations.Update(t.Context(), conversation, conversations.ConversationUpdateParams{Metadata: wrong}); !isStatus(err, http.StatusBadRequest) {
+			t.Errorf("metadata %v: %v", wrong, err)
+		}
+	}
+	if _, err := d.Conversations.Update(t.Context(), "conv_nothing", conversations.ConversationUpdateParams{Metadata: shared.Metadata{"a": "b"}}); !isStatus(err, http.StatusNotFound) {
+		t.Errorf("an unknown conversation: %v", err)
+	}
+}
+
+// TestDoorItemIDs checks that the items of a response have the IDs that the conversation
+// lists, streamed or not, and retrieved again.
+func TestDoorItemIDs(t *testing.T) {
+	d := openDoor(t)
+	c, err := d.Conversations.New(t.Context(), conversations.ConversationNewParams{})
+	d.must(err)
+	ask := func(text string, tools ...responses.ToolUnionParam) responses.ResponseNewParams {
+		return responses.ResponseNewParams{
+			Model: "main", Tools: tools, Input: responses.ResponseNewParamsInputUnion{OfString: openai.String(text)},
+			Conversation: responses.ResponseNewParamsConversationUnion{OfString: openai.String(c.ID)},
+		}
+	}
+	whole, err := d.Responses.New(t.Context(), ask("one"))
+	d.must(err)
+	stream := d.Responses.NewStreaming(t.Context(), ask("two"))
+	var done, streamed []string
+	for stream.Next() {
+		e := stream.Current()
+		if e.Type == "response.output_item.done" {
+			done = append(done, e.Item.ID)
+		}
+		if e.Type == "response.completed" {
+			for _, it := range e.Response.Output {
+				streamed = append(streamed, it.ID)
+			}
+		}
+	}
+	d.must(stream.Err())
+	if strings.Join(done, " ") != strings.Join(streamed, " ") || len(done) != 2 {
+		t.Errorf("the stream has the items %v, the response %v", done, streamed)
+	}
+	again, err := d.Responses.Get(t.Context(), whole.ID, responses.ResponseGetParams{})
+	d.must(err)
+	called, err := d.Responses.New(t.Context(), ask("the weather?", responses.ToolUnionParam{OfFunction: &responses.FunctionToolParam{Name: "weather", Parameters: weatherTool.Parameters}}))
+	d.must(err)
+	all, err := d.Conversations.Items.List(t.Context(), c.ID, conversations.ItemListParams{Order: "asc"})
+	d.must(err)
+	var listed []string
+	for _, it := range all.Data {
+		listed = append(listed, it.ID)
+	}
+	// The reasoning is the first item of an answer, and not in the list.
+	want := []string{whole.Output[1].ID, again.Output[0].ID, streamed[1], called.Output[0].ID}
+	if len(listed) != 6 || want[0] != listed[1] || want[1] != listed[1] || want[2] != listed[3] || want[3] != listed[5] {
+		t.Errorf("the items are %v, those of the responses %v", listed, want)
+	}
+	got, err := d.Conversations.Items.Get(t.Context(), c.ID, called.Output[0].ID, conversations.ItemGetParams{})
+	d.must(err)
+	if got.CallID != "call_1" {
+		t.Errorf("the item of the call is %s", got.RawJSON())
+	}
+}
+
+// TestDoorBadTools checks that a request with invalid tools is rejected and stores nothing.
+func TestDoorBadTools(t *testing.T) {
+	d := openDoor(t)
+	function := func(name string) openai.ChatCompletionToolUnionParam {
+		return openai.ChatCompletionFunctionTool(shared.FunctionDefinitionParam{Name: name})
+	}
+	for _, tools := range [][]openai.ChatCompletionToolUnionParam{{function("")}, {function("a b")}, {function("a"), function("a")}} {
+		_, err := d.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "main", Tools: tools, Messages: []openai.ChatCompletionMessageParamUnion{openai.UserMessage("hello")}})
+		if !isStatus(err, http.StatusBadRequest) {
+			t.Errorf("tools %v: %v", tools, err)
+		}
+		_, err = d.Responses.New(t.Context(), responses.ResponseNewParams{
+			Model: "main", Input: responses.ResponseNewParamsInputUnion{OfString: openai.String("hello")},
+			Tools: []responses.ToolUnionParam{{OfFunction: &responses.FunctionToolParam{Name: "a b"}}},
+		})
+		if !isStatus(err, http.StatusBadRequest) {
+			t.Errorf("a response: %v", err)
+		}
+	}
+	if n := d.sessions(); n != 0 {
+		t.Errorf("%d sessions are left behind", n)
 	}
 }
 
