@@ -29,7 +29,7 @@ const retried = new Set(["unreachable", "timeout", "busy", "closing", "unavailab
 export class FirnClient {
 	constructor(options = {}) {
 		const { env } = process;
-		this.gateway = options.gateway ?? env.FIRN_GATEWAY ?? `unix:${join(env.FIRN_HOME || join(homedir(), ".firn"), "gateway.sock")}`;
+		this.gateway = options.gateway || env.FIRN_GATEWAY || `unix:${join(env.FIRN_HOME || join(homedir(), ".firn"), "gateway.sock")}`;
 		this.token = options.token ?? env.FIRN_TOKEN ?? "";
 		this.agent = options.agent ?? "main";
 		this.timeout = options.timeout ?? 30_000;

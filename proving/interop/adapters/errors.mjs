@@ -44,6 +44,13 @@ test("a wrong address", () => {
 	assert.throws(() => new FirnClient({ gateway: "nowhere" }), /the gateway address "nowhere" is not a URL/);
 });
 
+test("without an address the gateway of the home is used", () => {
+	const { FIRN_GATEWAY: address } = process.env;
+	Object.assign(process.env, { FIRN_GATEWAY: "", FIRN_HOME: "/home/u/firn" });
+	assert.equal(new FirnClient().gateway, "unix:/home/u/firn/gateway.sock");
+	process.env.FIRN_GATEWAY = address;
+});
+
 test("a wrong token, and one that may only read", async () => {
 	await rejects(() => new FirnSessionStore({ token: "firn_wrong" }).append(key, [{ type: "x" }]), "no-token", /FIRN_TOKEN|token/);
 	const reader = new FirnSessionStore({ token: process.env.READ_TOKEN });
