@@ -24,6 +24,10 @@ func Recount(ctx context.Context, st store.Store, id firn.ID) (firn.Pos, store.C
 	entry := customEntry(countersType, t.record())
 	entry.ID = "" // the store assigns one after the newest, which may be ahead of this clock
 	store.MarkSync(&entry)
-	end, err := st.Append(ctx, id, t.end, entry)
+	add := st.Append
+	if deferred, ok := store.As[store.Deferred](st); ok {
+		add = deferred.AppendDeferred // after a power failure the next sync counts again
+	}
+	end, err := add(ctx, id, t.end, entry)
 	return end, t.Names, err
 }

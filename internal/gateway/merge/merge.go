@@ -39,17 +39,8 @@ type Result struct {
 // entries that refer to them. After a crash a prefix of them may be stored.
 func Run(ctx context.Context, st store.Store, id firn.ID, expect store.Pos, head firn.EntryID, lines iter.Seq2[[]byte, error]) (Result, error) {
 	r := Result{End: expect}
-	if err := r.appendAll(ctx, st, id, lines); err != nil {
+	if err := r.appendAll(ctx, st, id, head, lines); err != nil {
 		return r, err
-	}
-	if head != "" {
-		e := firn.Entry{Parent: head, Body: &firn.Head{Reason: Reason}}
-		store.MarkSync(&e)
-		end, err := st.Append(ctx, id, r.End, e)
-		if err != nil {
-			return r, err
-		}
-		r.End = end
 	}
 	end, names, err := agent.Recount(ctx, st, id)
 	for range recounts {
@@ -65,8 +56,9 @@ func Run(ctx context.Context, st store.Store, id firn.ID, expect store.Pos, head
 	return r, bindKeys(ctx, st, id, names)
 }
 
-// appendAll decodes and appends lines in batches.
-func (r *Result) appendAll(ctx context.Context, st store.Store, id firn.ID, lines iter.Seq2[[]byte, error]) error {
+// appendAll decodes and appends lines in batches. The entry that moves the head is in the last
+// batch, so that it usually is written with all others at once.
+func (r *Result) appendAll(ctx context.Context, st store.Store, id firn.ID, head firn.EntryID, lines iter.Seq2[[]byte, error]) error {
 	var batch []firn.Entry
 	size := 0
 	flush := func() error {
@@ -77,7 +69,7 @@ func (r *Result) appendAll(ctx context.Context, st store.Store, id firn.ID, line
 		if err != nil {
 			return err
 		}
-		r.Added, r.End, batch, size = r.Added+len(batch), end, batch[:0], 0
+		r.End, batch, size = end, batch[:0], 0
 		return nil
 	}
 	dialect := native.New()
@@ -92,12 +84,17 @@ func (r *Result) appendAll(ctx context.Context, st store.Store, id firn.ID, line
 		if e.Parent == "" && e.Body.Kind() != firn.KindHeader {
 			e.Parent = firn.Root
 		}
-		batch, size = append(batch, e), size+len(line)
+		batch, size, r.Added = append(batch, e), size+len(line), r.Added+1
 		if size >= batchBytes {
 			if err := flush(); err != nil {
 				return err
 			}
 		}
+	}
+	if head != "" {
+		e := firn.Entry{Parent: head, Body: &firn.Head{Reason: Reason}}
+		store.MarkSync(&e)
+		batch = append(batch, e)
 	}
 	return flush()
 }
