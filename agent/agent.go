@@ -50,6 +50,10 @@ type Agent struct {
 	// System is the system prompt; Tools are the tools the model may call.
 	System string
 	Tools  []tool.Tool
+	// MoreTools returns further tools for a turn, for example those of servers that are
+	// started when they are needed, and sentences for the user about tools that are missing.
+	// Tools whose name is in use are left out. May be nil.
+	MoreTools func(ctx context.Context, run Run) (tools []tool.Tool, notices []string)
 	// Thinking is the thinking level unless the session chose another.
 	Thinking provider.Thinking
 	Hooks    Hooks

@@ -16,7 +16,7 @@ import (
 // Approver decides which tool calls may run, and asks users about the others. Its methods
 // are called concurrently.
 type Approver interface {
-	// Decide decides about a call without waiting.
+	// Decide decides about a call without waiting. [CallOf] returns the call of ctx.
 	Decide(ctx context.Context, run Run, call firn.ToolCall) Ruling
 	// Ask waits for the answer to a question. The question is in the log. If ctx is done,
 	// Ask returns its cause. If the error is [ErrSuspended], the turn ends without a result
@@ -183,7 +183,7 @@ func (t turnCalls) approve(r *runningCalls, run Run, original, call firn.ToolCal
 	if approver == nil {
 		return "", nil
 	}
-	ruling, err := callHook(func() (Ruling, error) { return approver.Decide(r.ctx, run, call), nil })
+	ruling, err := callHook(func() (Ruling, error) { return approver.Decide(t.withCall(r.ctx, call), run, call), nil })
 	if err != nil {
 		return "", err
 	}

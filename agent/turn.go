@@ -294,12 +294,39 @@ func (t *turn) setTools() error {
 		t.tools[spec.Name] = x
 		t.specs = append(t.specs, spec)
 	}
-	return nil
+	return t.addMoreTools()
+}
+
+// addMoreTools adds the tools that the agent has for this turn only.
+func (t *turn) addMoreTools() error {
+	if t.a.MoreTools == nil {
+		return nil
+	}
+	var notices []string
+	err := recoverPanic("a hook", func() error {
+		var more []tool.Tool
+		more, notices = t.a.MoreTools(t.ctx, t.hookRun())
+		for _, x := range more {
+			spec := x.Spec()
+			if _, used := t.tools[spec.Name]; !used {
+				t.tools[spec.Name] = x
+				t.specs = append(t.specs, spec)
+			}
+		}
+		return nil
+	})
+	for _, text := range notices {
+		t.emit(Notice{Text: text})
+	}
+	return err
 }
 
 // hookRun returns the description of the turn for hooks.
 func (t *turn) hookRun() Run {
 	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Prompt: t.said, Preview: t.preview, Workplace: t.in.Workplace}
+	if run.Workplace != nil && run.Workplace.Added {
+		run.Workplace = nil
+	}
 	if t.bounds != nil {
 		run.Bounds = t.bounds.current()
 	}

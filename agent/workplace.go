@@ -20,6 +20,8 @@ type Workplace struct {
 	// Injected describes the workplace to the model. Hooks leave out the agent's own
 	// workspace if [Run.Workplace] is set.
 	Injected []window.Injection
+	// Added means that the agent keeps its own workspace, and has Tools besides its own.
+	Added bool
 }
 
 // ErrToolsGone is returned by a tool of a [Workplace] that can no longer be reached, after
@@ -34,13 +36,16 @@ const callInterrupted CallState = "interrupted"
 type Call struct {
 	Answer firn.EntryID
 	firn.ToolCall
+	// ReadOnly means that the tool reports that it only reads, see [tool.ReadOnly].
+	ReadOnly bool
 }
 
 type callKey struct{}
 
 // withCall adds a call to the context of its tool.
 func (t turnCalls) withCall(ctx context.Context, call firn.ToolCall) context.Context {
-	return context.WithValue(ctx, callKey{}, Call{t.answer, call})
+	reader, ok := t.tools[call.Name].(tool.ReadOnly)
+	return context.WithValue(ctx, callKey{}, Call{Answer: t.answer, ToolCall: call, ReadOnly: ok && reader.ReadOnly()})
 }
 
 // CallOf returns the call that the context of a tool belongs to.
@@ -58,7 +63,7 @@ func (t turnCalls) turnTools() []tool.Tool {
 	}
 	replaced := make(map[string]bool)
 	for _, name := range t.a.WorkspaceTools {
-		replaced[name] = true
+		replaced[name] = !place.Added
 	}
 	for _, x := range place.Tools {
 		replaced[x.Spec().Name] = true
@@ -74,7 +79,7 @@ func (t turnCalls) turnTools() []tool.Tool {
 
 // workplace returns the directory of the turn's workplace; empty if it has none.
 func (t turnCalls) workplace() string {
-	if t.in.Workplace == nil {
+	if t.in.Workplace == nil || t.in.Workplace.Added {
 		return ""
 	}
 	return t.in.Workplace.Directory

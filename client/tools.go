@@ -34,8 +34,9 @@ func HostTools(c *Client, host ToolHost) HostedTurns { return HostedTurns{c, hos
 func (h HostedTurns) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error] {
 	return func(yield func(wire.Event, error) bool) {
 		t.ClientTools = h.host.Offer()
+		secret := t.ClientTools.Secret
 		ctx, cancel := context.WithCancel(ctx)
-		r := &hostedCalls{HostedTurns: h, ctx: ctx, session: id, calls: make(map[hostedKey]*hostedCall)}
+		r := &hostedCalls{HostedTurns: h, ctx: ctx, session: id, secret: secret, calls: make(map[hostedKey]*hostedCall)}
 		defer r.work.Wait()
 		defer cancel()
 		for e, err := range h.c.StreamTurn(ctx, id, t) {
@@ -67,6 +68,7 @@ type hostedCalls struct {
 	HostedTurns
 	ctx     context.Context
 	session firn.ID
+	secret  string
 	work    sync.WaitGroup
 
 	mu    sync.Mutex
@@ -96,7 +98,7 @@ func (r *hostedCalls) start(c wire.ClientCall) {
 	r.work.Go(func() {
 		defer cancel()
 		result := r.host.Run(ctx, r.session, c, func(text string) {
-			r.send(c, wire.ClientResult{Secret: r.host.Offer().Secret, Digest: c.Digest, Progress: text})
+			r.send(c, wire.ClientResult{Secret: r.secret, Digest: c.Digest, Progress: text})
 		})
 		r.mu.Lock()
 		one.result = &result

@@ -30,6 +30,12 @@ type Tool interface {
 	Run(ctx context.Context, arguments json.RawMessage) (Result, error)
 }
 
+// ReadOnly is implemented by tools that can report that they only read, so that their calls
+// need no approval. Other tools are judged by their names.
+type ReadOnly interface {
+	ReadOnly() bool
+}
+
 // Result is the result of a call.
 type Result struct {
 	// Parts are text and images. The caller truncates them for the model with [Bound].

@@ -17,6 +17,8 @@ type ClientTools struct {
 	// Directory is the absolute path of the workspace on the client's machine.
 	Directory string       `json:"directory,omitempty"`
 	Tools     []ClientTool `json:"tools"`
+	// Added means that the agent keeps its own workspace and tools, and has these besides.
+	Added bool `json:"added,omitempty"`
 	// Instructions are the texts of the instruction files there.
 	Instructions []string `json:"instructions,omitempty"`
 }
@@ -26,6 +28,9 @@ type ClientTool struct {
 	ToolSpec
 	// Preview means that the client can return the change of a call without making it.
 	Preview bool `json:"preview,omitempty"`
+	// ReadOnly means that the user confirmed that the tool only reads, so that its calls
+	// need no approval.
+	ReadOnly bool `json:"readOnly,omitempty"`
 }
 
 // ClientCall is a call of a client's tool.

@@ -91,6 +91,20 @@ type Status struct {
 	Queued   int       `json:"queued"`
 	Agents   []Agent   `json:"agents"`
 	Recent   []Session `json:"recent,omitempty"`
+	// MCP are the MCP servers that agents use. It is absent if the caller may not see them.
+	MCP []MCPServer `json:"mcp,omitempty"`
+}
+
+// MCPServer is a server of the Model Context Protocol whose tools agents can use.
+type MCPServer struct {
+	Name string `json:"name"`
+	// Source is where it is configured: settings, or .mcp.json of a project.
+	Source string `json:"source"`
+	// State is idle, starting, ready or failed. Problem says why it failed.
+	State   string `json:"state"`
+	Problem string `json:"problem,omitempty"`
+	// Tools are the names of its tools; empty unless it is ready.
+	Tools []string `json:"tools"`
 }
 
 // Agent is a configured agent.

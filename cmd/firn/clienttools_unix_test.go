@@ -9,6 +9,7 @@ import (
 	"net"
 	"net/http"
 	"os"
+	"os/exec"
 	"path/filepath"
 	"strings"
 	"syscall"
@@ -24,9 +25,16 @@ import (
 // serveIn runs firn serve in a directory until the test ends.
 func serveIn(t *testing.T, home, dir string) {
 	t.Helper()
-	out := linetest.NewRecorder(t)
 	cmd := firnCommand(home, "serve", "--json")
-	cmd.Dir, cmd.Stdout, cmd.Stderr = dir, out, linetest.NewRecorder(t)
+	cmd.Dir = dir
+	runGateway(t, cmd)
+}
+
+// runGateway runs firn serve until the test ends.
+func runGateway(t *testing.T, cmd *exec.Cmd) {
+	t.Helper()
+	out := linetest.NewRecorder(t)
+	cmd.Stdout, cmd.Stderr = out, linetest.NewRecorder(t)
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}

@@ -165,6 +165,7 @@ func deeds() []deed {
 		one("approvals rules add", "approvals", "rules", "add", "--project", ".", "shell(make *)"), one("approvals rules remove", "approvals", "rules", "remove", "--project", ".", "shell(make *)"),
 		one("jobs", "jobs"), one("jobs run", "jobs", "run", "none"), {name: "open", args: []string{"open", "--print"}, differs: true, why: "the code in the address is another each time"},
 		one("maintenance", "maintenance", "--dry-run"), one("reindex", "reindex"), one("reindex", "reindex", "--check"),
+		one("mcp ls", "mcp", "ls"), one("mcp test", "mcp", "test", "none"), one("mcp approve", "mcp", "approve"), one("mcp revoke", "mcp", "revoke"), {name: "mcp add", args: []string{"mcp", "add", "notes", "--", "cat"}}, {name: "mcp rm", args: []string{"mcp", "rm", "notes"}},
 		one("token", "token"), one("token ls", "token", "ls"), one("adopt", "adopt"), one("config", "config"), one("model", "model", "gpt-5"), {name: "model set", args: []string{"model", "set", "firn/offline"}}, {name: "model unset", args: []string{"model", "unset"}}, one("config check", "config", "check"), one("config path", "config", "path"),
 		{name: "config get", args: []string{"config", "get", "store.url"}, differs: true, why: "that is what differs"}, {name: "config set", args: []string{"config", "set", "gateway.drain", "1m", "--plan"}},
 		one("memory", "memory"), one("memory ls", "memory", "ls"), one("memory dream", "memory", "dream", "--plan"), one("memory changes", "memory", "changes"),

@@ -77,6 +77,10 @@ var undoable = []undone{
 	{"model set", []string{"model set gpt-5"}, "model set sonnet --project"},
 	{"model unset", []string{"model set gpt-5"}, "model unset"},
 	{"model unset", []string{"model set gpt-5 --project"}, "model unset --project"},
+	{"mcp add", nil, "mcp add notes --env A=b --pass-env C --agent main --tool 'read_*' --trust-read-only --shared -- cat -u 'a file'"},
+	{"mcp add", nil, "mcp add web --url https://example.org/mcp --token-env T --header-env X-Key=K"},
+	{"mcp rm", []string{"mcp add notes --env A=b -- cat -u 'it''s'"}, "mcp rm notes"},
+	{"mcp rm", []string{"mcp add notes -- cat", "config set mcp_servers.notes.wait 1m"}, "mcp rm notes"},
 	{"memory undo", []string{"memory add 'tea is better'"}, "memory undo"},
 }
 
@@ -88,6 +92,7 @@ var notUndoable = map[string]string{
 	"purge": "erases for good, which is what it is for", "bin empty": "erases for good, which is what it is for", "memory dream": "prints one for what it changed; it needs a model",
 	"acp": "what an editor says is added to a session", "mcp": "what a client calls is what the commands do", "serve": "runs until it is stopped", "stop": "stops a turn, which can be said again",
 	"approvals allow": "a call that has run cannot be taken back", "approvals deny": "adds to a session",
+	"mcp approve": "prints one, which TestProjectServersNeedApproval runs", "mcp revoke": "prints one, which TestProjectServersNeedApproval runs",
 	"approvals rules add": "prints one, which TestApprovalRules runs", "approvals rules remove": "prints one, which TestApprovalRules runs",
 	"jobs run": "adds to a session", "token create": "firn token revoke takes it back", "token revoke": "a secret that was taken back must not come back",
 	"backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the bin or erased, as the settings say",
@@ -100,7 +105,7 @@ var notUndoable = map[string]string{
 // reading are the commands that change nothing.
 var reading = strings.Fields(`approvals approvals-rules bin bin-ls blame browse cat diff files ls show tail tree window compactions grep memory memory-changes memory-ls memory-search memory-show
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
-	config config-check config-get config-path help model sessions sync-status sync-log sync-identity version`)
+	config config-check config-get config-path help mcp-ls mcp-test model sessions sync-status sync-log sync-identity version`)
 
 // TestUndoIsKnownOfEveryCommand compares the tables with the existing commands.
 func TestUndoIsKnownOfEveryCommand(t *testing.T) {

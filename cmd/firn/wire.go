@@ -53,7 +53,7 @@ func open(_ context.Context, o cli.GatewayOptions) (cli.Opened, error) {
 		go search.Prepare()
 	}
 	if o.Watched {
-		options.Delay = wordDelay
+		options.Delay, options.Warm = wordDelay, true
 	}
 	if t := o.Tools; t != nil {
 		options.Local = &serve.Local{Workspace: t.Workspace, Write: t.Write, Shell: t.Shell, NoTools: t.None}

@@ -152,7 +152,7 @@ func (g *lanes) policy(agentName string) Approvals {
 
 // directory returns the workspace that the calls of the turn act in.
 func (a *turnApprover) directory(agentName string) string {
-	if a.lease != nil {
+	if a.lease != nil && !a.lease.offer.Added {
 		return a.lease.offer.Directory
 	}
 	return a.g.workspaceOf(agentName)
@@ -168,9 +168,12 @@ func (a *turnApprover) gone() <-chan struct{} {
 }
 
 // Decide implements [agent.Approver].
-func (a *turnApprover) Decide(_ context.Context, run agent.Run, call firn.ToolCall) agent.Ruling {
+func (a *turnApprover) Decide(ctx context.Context, run agent.Run, call firn.ToolCall) agent.Ruling {
 	dir := a.directory(run.Agent)
 	c := approve.Call{Tool: call.Name, Arguments: call.Arguments, Workspace: dir}
+	if known, ok := agent.CallOf(ctx); ok {
+		c.ReadOnly = known.ReadOnly
+	}
 	mode, rules := a.mode(run), a.g.policy(run.Agent).Rules
 	verdict, why := approve.Decide(mode, rules, c)
 	if verdict == approve.NeedsYes && a.g.Approved != nil {

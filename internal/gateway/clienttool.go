@@ -18,10 +18,14 @@ import (
 type clientTool struct {
 	lease *toolLease
 	spec  provider.Tool
+	reads bool
 }
 
 // Spec implements [tool.Tool].
 func (t clientTool) Spec() provider.Tool { return t.spec }
+
+// ReadOnly implements [tool.ReadOnly].
+func (t clientTool) ReadOnly() bool { return t.reads }
 
 // Run implements [tool.Tool].
 func (t clientTool) Run(ctx context.Context, arguments json.RawMessage) (tool.Result, error) {
@@ -80,14 +84,17 @@ func (l *lane) workplaceOf(batch []*ticket) *agent.Workplace {
 		}
 		return &agent.Workplace{}
 	}
-	w := &agent.Workplace{Directory: lease.offer.Directory, Injected: []window.Injection{agent.Environment(lease.offer.Directory, l.g.now())}}
-	w.Injected = append(w.Injected, agent.Instructions(lease.offer.Instructions)...)
+	w := &agent.Workplace{Directory: lease.offer.Directory, Added: lease.offer.Added}
+	if !w.Added {
+		w.Injected = append(w.Injected, agent.Environment(lease.offer.Directory, l.g.now()))
+		w.Injected = append(w.Injected, agent.Instructions(lease.offer.Instructions)...)
+	}
 	for _, t := range lease.offer.Tools {
 		schema := t.Schema
 		if len(schema) == 0 {
 			schema = json.RawMessage(`{"type":"object","properties":{}}`)
 		}
-		x := clientTool{lease, provider.Tool{Name: t.Name, Description: t.Description, Schema: schema}}
+		x := clientTool{lease, provider.Tool{Name: t.Name, Description: t.Description, Schema: schema}, t.ReadOnly}
 		if t.Preview {
 			w.Tools = append(w.Tools, previewedClientTool{x})
 		} else {

@@ -22,7 +22,7 @@ import (
 // Limits of an offer of client tools, and of results.
 const (
 	leastSecret, mostSecret = 32, 128
-	mostClientTools         = 64
+	mostClientTools         = 256
 	mostToolText            = 64 << 10 // description and schema of one tool
 	mostClientInstructions  = 128 << 10
 	mostClientProgress      = 64 << 10

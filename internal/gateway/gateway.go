@@ -69,6 +69,8 @@ type Options struct {
 	// Approved stores the rules that users added with their answers; nil means that answers
 	// apply to single calls only.
 	Approved RuleStore
+	// MCP describes the MCP servers that agents use; nil if there are none.
+	MCP func() []wire.MCPServer
 	// Peers are the other gateways that serve the same sessions; nil if there are none. If
 	// set, Enter is not used.
 	Peers Peers

@@ -23,6 +23,9 @@ func (g *sessionReader) Status(ctx context.Context) (wire.Status, error) {
 	if s.Gateway == "" {
 		s.Gateway = "in-process"
 	}
+	if g.MCP != nil {
+		s.MCP = g.MCP()
+	}
 	s.Running, s.Queued = g.lanes.Load()
 	page, err := g.sessions(ctx, SessionQuery{Limit: recentSessions})
 	if err != nil {

@@ -99,6 +99,8 @@ func EffectOf(tool string) Effect {
 type Call struct {
 	Tool      string
 	Arguments json.RawMessage
+	// ReadOnly means that the tool only reads, as the user has confirmed. Deny rules still apply.
+	ReadOnly bool
 	// Workspace is the absolute path of the directory that tools work in; empty if unknown.
 	Workspace string
 }
@@ -124,7 +126,7 @@ func Decide(mode Mode, rules Rules, call Call) (Verdict, string) {
 		}
 	}
 	effect := EffectOf(call.Tool)
-	if effect == Read || mode == Everything {
+	if effect == Read || call.ReadOnly || mode == Everything {
 		return Allow, ""
 	}
 	if mode == ReadOnly {

@@ -2,8 +2,8 @@
 // The editor's sessions are firn sessions: they are saved, and can be loaded after a
 // restart or resumed in firn chat.
 //
-// It is a client of the gateway. Agents use their own tools; the editor's files, terminals
-// and MCP servers are not used.
+// It is a client of the gateway. Agents use their own tools, and those of the MCP servers that
+// the editor names for a session; the editor's files and terminals are not used.
 package acp
 
 import (
@@ -33,6 +33,9 @@ type Options struct {
 	// Agent is the agent for new sessions; empty means the default agent. Model is
 	// provider/model; empty means the agent's own model.
 	Agent, Model string
+	// Servers returns the tools of MCP servers for sessions of an agent; nil if editors
+	// cannot bring servers.
+	Servers func(agent string, servers []Server) ToolHost
 }
 
 // Serve serves the protocol on in and out until the editor disconnects or ctx ends. Running
@@ -51,7 +54,7 @@ func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o
 	}
 	cancel()
 	d.turns.Wait()
-	return nil
+	return d.closeAllServers()
 }
 
 // nopCloser is a writer whose Close does nothing.
@@ -72,6 +75,8 @@ type agent struct {
 	turns sync.WaitGroup
 	// dirs are the working directories of the editor's sessions, by ID.
 	dirs sync.Map
+	// hosts run the tools of the MCP servers of the editor's sessions, by ID.
+	hosts sync.Map
 }
 
 var (
@@ -88,6 +93,7 @@ func (d *agent) Initialize(_ context.Context, q sdk.InitializeRequest) (sdk.Init
 		AuthMethods:     []sdk.AuthMethod{},
 		AgentCapabilities: sdk.AgentCapabilities{
 			LoadSession:        true,
+			McpCapabilities:    sdk.McpCapabilities{Http: d.Servers != nil},
 			PromptCapabilities: sdk.PromptCapabilities{Image: true, EmbeddedContext: true},
 			SessionCapabilities: sdk.SessionCapabilities{
 				List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{},
@@ -116,6 +122,7 @@ func (d *agent) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.Ne
 	}
 	if err == nil {
 		d.dirs.Store(sdk.SessionId(s.ID), q.Cwd)
+		err = d.useServers(sdk.SessionId(s.ID), q.McpServers, q.Cwd)
 	}
 	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.ID)}, failure(err)
 }
@@ -144,6 +151,9 @@ func (d *agent) resume(ctx context.Context, name sdk.SessionId, dir string) (fir
 func (d *agent) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.LoadSessionResponse, error) {
 	id, err := d.resume(ctx, q.SessionId, q.Cwd)
 	if err == nil {
+		err = d.useServers(q.SessionId, q.McpServers, q.Cwd)
+	}
+	if err == nil {
 		err = d.replay(ctx, q.SessionId, id)
 	}
 	return sdk.LoadSessionResponse{}, failure(err)
@@ -152,6 +162,9 @@ func (d *agent) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.
 // ResumeSession resumes a session without sending its history.
 func (d *agent) ResumeSession(ctx context.Context, q sdk.ResumeSessionRequest) (sdk.ResumeSessionResponse, error) {
 	_, err := d.resume(ctx, q.SessionId, q.Cwd)
+	if err == nil {
+		err = d.useServers(q.SessionId, q.McpServers, q.Cwd)
+	}
 	return sdk.ResumeSessionResponse{}, failure(err)
 }
 
@@ -162,6 +175,7 @@ func (d *agent) CloseSession(ctx context.Context, q sdk.CloseSessionRequest) (sd
 		_, err = d.c.Stop(ctx, id)
 	}
 	d.dirs.Delete(q.SessionId)
+	d.closeServers(q.SessionId)
 	return sdk.CloseSessionResponse{}, failure(err)
 }
 

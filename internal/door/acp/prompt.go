@@ -61,7 +61,7 @@ func (d *agent) run(ctx context.Context, id firn.ID, turn wire.Turn, t *turnUpda
 	defer context.AfterFunc(ctx, stop)()
 	defer context.AfterFunc(d.ctx, stop)()
 	asked := make(permissions)
-	for e, err := range d.c.StreamTurn(running, id, turn) {
+	for e, err := range d.streamTurn(running, t.id, id, turn) {
 		if err != nil {
 			return wire.Answer{}, err
 		}

@@ -215,7 +215,7 @@ func (c statusCalls) boundStatus(s wire.Status) wire.Status {
 		return s
 	}
 	s.Agents, s.Recent = c.visibleAgents(s.Agents), c.filterVisible(s.Recent)
-	s.Home, s.Store, s.Gateway, s.TCP, s.PID = "", "", "", "", 0
+	s.Home, s.Store, s.Gateway, s.TCP, s.PID, s.MCP = "", "", "", "", 0, nil
 	s.Sessions, s.Running, s.Queued = -1, 0, 0
 	for _, session := range c.running() {
 		s.Running, s.Queued = s.Running+1, s.Queued+session.Queued

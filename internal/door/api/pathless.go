@@ -171,6 +171,10 @@ func redactKey(k wire.Key) wire.Key {
 func redactStatus(s wire.Status) wire.Status {
 	s.Home, s.Store, s.Gateway, s.TCP = "", "", "", ""
 	s.Recent = mapItems(s.Recent, redactSession)
+	s.MCP = mapItems(s.MCP, func(m wire.MCPServer) wire.MCPServer {
+		m.Problem = stripDirs(m.Problem)
+		return m
+	})
 	return s
 }
 

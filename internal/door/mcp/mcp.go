@@ -78,7 +78,7 @@ func writeTool(name, what string, again bool) *sdk.Tool {
 
 // Serve serves the protocol on in and out until the client disconnects or ctx ends.
 func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o Options) error {
-	from, to := hangup.Wait(in, nopCloser{out})
+	from, to := hangup.Wait(in, nopCloser{out}, "subscriptions/listen") // which lasts as long as the connection
 	err := newServer(c, o).Run(ctx, &sdk.IOTransport{Reader: io.NopCloser(from), Writer: to})
 	if errors.Is(err, io.EOF) || err != nil && ctx.Err() == nil && errors.Is(err, sdk.ErrConnectionClosed) {
 		return nil

@@ -22,6 +22,7 @@ func (d *decoder) checkRelated(s *Settings) {
 		}
 	}
 	d.checkJobs(s)
+	d.checkMCPServers(s)
 	for _, id := range slices.Sorted(maps.Keys(c.Hooks)) {
 		d.agent(s, c.Hooks[id].Agent, "hooks", id, "agent")
 		if h := c.Hooks[id]; h.Token == "" && !h.Signed() {

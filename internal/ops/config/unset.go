@@ -124,8 +124,96 @@ func (s *Settings) InFile(path string) (value string, ok bool) {
 	return n.value, true
 }
 
+// InlineTable returns the text of a table in braces in the file. It returns false if there is
+// none, or if the table is a section.
+func (s *Settings) InlineTable(path string) (text string, ok bool) {
+	data, err := readText(s.path)
+	if err != nil {
+		return "", false
+	}
+	doc, problem := parseDocument(s.path, data)
+	segments, err := splitPath(path)
+	if problem != nil || err != nil {
+		return "", false
+	}
+	n := doc.root.at(segments)
+	if n == nil || !n.inline || n.text.end <= n.text.start {
+		return "", false
+	}
+	return string(data[n.text.start:n.text.end]), true
+}
+
 // OwnsModel reports whether the table of an agent in the file has a model.
 func (s *Settings) OwnsModel(agent string) bool {
 	_, ok := s.InFile(joinPath([]string{"agents", agent, "model"}))
 	return ok
+}
+
+// UnsetTable removes a table with all its settings from the file, however it is written, and
+// returns the new settings. If the file does not have it, the error is [firn.ErrNotFound].
+func (s *Settings) UnsetTable(path string) (*Settings, error) {
+	release, err := lockFile(vfs.OS{}, s.path)
+	if err != nil {
+		return nil, fmt.Errorf("lock the settings: %w", err)
+	}
+	defer release()
+	text, err := readText(s.path)
+	if err != nil {
+		return nil, err
+	}
+	changed, err := removeTable(s.path, text, path)
+	if err != nil {
+		return nil, err
+	}
+	_, before := assemble(s.path, text, s.vars, s.flags, s.record)
+	next, after := assemble(s.path, changed, s.vars, s.flags, s.record)
+	if fresh := newProblems(before, after); len(fresh) > 0 {
+		return nil, fresh
+	}
+	if err := replaceFile(vfs.OS{}, s.path, changed); err != nil {
+		return nil, fmt.Errorf("write the settings to %s: %w", s.path, err)
+	}
+	return next, nil
+}
+
+// removeTable returns the text of a file without a table: it removes its settings one by one.
+func removeTable(file string, text []byte, path string) ([]byte, error) {
+	segments, err := splitPath(path)
+	if err != nil {
+		return nil, err
+	}
+	for removed := 0; ; removed++ {
+		doc, problem := parseDocument(file, text)
+		if problem != nil {
+			return nil, Problems{*problem}
+		}
+		n := doc.root.at(segments)
+		switch {
+		case n == nil && removed == 0:
+			return nil, fmt.Errorf("remove %s: %w in %s", path, firn.ErrNotFound, file)
+		case n == nil:
+			return text, nil
+		}
+		leaf := n.firstLeaf(segments)
+		if leaf == nil {
+			return nil, fmt.Errorf("remove %s: %w: its table is empty; edit %s by hand", path, firn.ErrUnsupported, file)
+		}
+		if text, err = remove(file, text, joinPath(leaf)); err != nil {
+			return nil, err
+		}
+	}
+}
+
+// firstLeaf returns the path of the first setting in a table that has lines of its own; nil
+// if there is none.
+func (n *node) firstLeaf(path []string) []string {
+	if n.line.end > n.line.start {
+		return path
+	}
+	for _, key := range n.order {
+		if leaf := n.members[key].firstLeaf(append(path[:len(path):len(path)], key)); leaf != nil {
+			return leaf
+		}
+	}
+	return nil
 }

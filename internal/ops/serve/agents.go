@@ -20,6 +20,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/search"
 	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/mcpclient"
 	"firn.dev/internal/ops/memory"
 	"firn.dev/provider"
 	"firn.dev/store"
@@ -63,7 +64,13 @@ type agentBuilder struct {
 	// around traces the steps of turns; nil disables tracing.
 	around func(context.Context, agent.Run, agent.Step) (context.Context, func(string))
 
+	// mcp has the connections to MCP servers; nil if there are none.
+	mcp *mcpclient.Pool
+
 	mu sync.Mutex
+	// groups are the MCP servers of each agent. Stale means that other settings apply now.
+	groups map[string]*mcpclient.Group
+	stale  bool
 	// opened are the workspaces opened for tools.
 	opened []io.Closer
 	// reported are the messages already passed to reportOnce.
@@ -233,6 +240,7 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 	if c.Delegation.Mode == "on" || c.Delegation.Mode == "auto" && len(peersOf(s.settings, a.Name)) > 0 {
 		tools = append(tools, a.SessionTools()...)
 	}
+	s.addMCP(a, c, local.Workspace)
 	a.Tools = slices.DeleteFunc(tools, func(t tool.Tool) bool { return !allowed(c.Tools, t.Spec().Name) })
 	return nil
 }
@@ -331,9 +339,14 @@ var commonVariables = []string{
 
 // shellEnv returns the environment of commands.
 func (s *agentBuilder) shellEnv(more []string) []string {
-	env := []string{"TERM=dumb"}
+	return append([]string{"TERM=dumb"}, passedEnv(s.env, more)...)
+}
+
+// passedEnv returns the common environment variables, and more.
+func passedEnv(get func(string) string, more []string) []string {
+	var env []string
 	for _, name := range slices.Concat(commonVariables, more) {
-		if value := s.env(name); value != "" {
+		if value := get(name); value != "" {
 			env = append(env, name+"="+value)
 		}
 	}

@@ -122,7 +122,8 @@ func (h *Instance) reload(read func() (*config.Settings, error)) {
 // Change applies other settings. Running turns continue with their old settings. Changes
 // that require a restart are logged.
 func (h *Instance) Change(c config.Config) error {
-	setup, err := h.setup(h.newBuilder(c))
+	builder := h.newBuilder(c)
+	setup, err := h.setup(builder)
 	if err != nil {
 		return fmt.Errorf("change settings: %w", err)
 	}
@@ -132,7 +133,13 @@ func (h *Instance) Change(c config.Config) error {
 	h.mu.Lock()
 	old := h.config
 	h.config = c
+	for _, s := range h.builders {
+		if s != builder {
+			s.retire()
+		}
+	}
 	h.mu.Unlock()
+	h.mcp.Retain(builder.mcpGroups()...)
 	if h.level != nil {
 		h.level.Set(levelOf(c.Log))
 	}

@@ -35,6 +35,7 @@ import (
 	"firn.dev/internal/gateway/trace"
 	peers "firn.dev/internal/ops/cluster"
 	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/mcpclient"
 	"firn.dev/provider"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
@@ -67,6 +68,8 @@ type Options struct {
 	// Address is the address shown in the status. It is empty if the gateway runs in the
 	// calling process.
 	Address string
+	// Warm starts the MCP servers of agents in the background, because a turn is likely.
+	Warm bool
 	// Clock returns the current time; nil means time.Now.
 	Clock func() time.Time
 }
@@ -104,6 +107,8 @@ type Instance struct {
 	notes        *noteStore
 	searchIndex  *searchIndex
 	guest        *guest
+	// mcp has the connections to MCP servers.
+	mcp *mcpclient.Pool
 	// emptyHome is the home if it had no sessions, else nil.
 	emptyHome *emptyHome
 	// serves is set if the gateway serves other processes.
@@ -152,7 +157,7 @@ func newHouse(o Options) (*Instance, error) {
 	if o.Log == nil {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
-	h := &Instance{o: o, descriptors: new(limits.Pool), config: o.Settings.Config}
+	h := &Instance{o: o, descriptors: new(limits.Pool), config: o.Settings.Config, mcp: mcpclient.NewPool(o.Version, o.Log, time.Now)}
 	h.fs = h.descriptors.FS(vfs.OS{})
 	if o.Settings.Telemetry.Metrics {
 		h.counts = metrics.New(o.Clock())
@@ -192,7 +197,7 @@ func (h *Instance) assemble() error {
 	h.Gateway, err = gateway.New(gateway.Options{
 		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.Readable(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: h.memory(), Index: h.index(), MaxLine: int64(h.o.Settings.Store.MaxLine), Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
-		Tracer: h.tracer, Sources: h.sources, Keeping: h.storage, EraseTyped: h.eraseTyped, Approved: h.approved(), Files: h.rewinder(), Verify: h.verify, Source: h.source(), Peers: h.gatewayPeers(), Holder: h.holder, Revoked: h.watchToken,
+		Tracer: h.tracer, Sources: h.sources, Keeping: h.storage, EraseTyped: h.eraseTyped, Approved: h.approved(), Files: h.rewinder(), Verify: h.verify, Source: h.source(), Peers: h.gatewayPeers(), MCP: h.mcpStatus, Holder: h.holder, Revoked: h.watchToken,
 	})
 	if err != nil {
 		return err
@@ -208,6 +213,9 @@ func (h *Instance) assemble() error {
 		OpenAI: openaiapi.New(h.o.Clock).Handler, Anthropic: anthropicapi.New(h.o.Clock, window.Chars{}.CountMessage).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
 		Peers: h.apiPeers(), Ready: h.ready, Settings: h.settingsList,
 	})
+	if h.o.Warm {
+		s.startMCP()
+	}
 	return h.startPeers()
 }
 
@@ -267,7 +275,7 @@ func (h *Instance) newBuilder(c config.Config) *agentBuilder {
 	models.wrap = func(m provider.Model) provider.Model { return h.tracer.Model(h.counts.Model(m)) }
 	s := &agentBuilder{
 		home: h.home(), settings: c, local: h.o.Local, models: models, store: h.store, env: h.o.Env,
-		clock: h.o.Clock, report: h.o.Report, fs: h.fs, notes: h.notes, around: h.around(), find: h.find, window: h.readWindow, past: h.past, indexThere: h.indexThere, ephemeral: h.o.Ephemeral,
+		clock: h.o.Clock, report: h.o.Report, mcp: h.mcp, fs: h.fs, notes: h.notes, around: h.around(), find: h.find, window: h.readWindow, past: h.past, indexThere: h.indexThere, ephemeral: h.o.Ephemeral,
 	}
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -296,7 +304,7 @@ func (h *Instance) Close(ctx context.Context) error {
 	if h.tokens != nil {
 		errs = append(errs, h.tokens.Close())
 	}
-	errs = append(errs, h.closeStore())
+	errs = append(errs, h.mcp.Close(), h.closeStore())
 	h.tracer.Close(ctx)
 	return errors.Join(errs...)
 }

@@ -2,8 +2,6 @@ package serve
 
 import (
 	"context"
-	"crypto/rand"
-	"encoding/hex"
 	"fmt"
 	"slices"
 	"sync"
@@ -14,6 +12,7 @@ import (
 	"firn.dev/internal/disk/filehistory"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/gateway/filerewind"
+	"firn.dev/internal/ops/mcpclient"
 	"firn.dev/tool"
 	"firn.dev/wire"
 )
@@ -26,6 +25,8 @@ type Terminal struct {
 	history *filehistory.History
 	tools   map[string]tool.Tool
 	offer   wire.ClientTools
+	// servers has the tools of MCP servers that this process runs; nil if there are none.
+	servers *clientServers
 	// compare records the files that commands in the background changed.
 	compare func()
 }
@@ -41,9 +42,7 @@ func OpenTerminal(o Options, agentName string) (*Terminal, error) {
 		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: vfs.OS{}},
 		history: fileHistory(o.Settings.Home), tools: make(map[string]tool.Tool), compare: func() {},
 	}
-	var secret [24]byte
-	_, _ = rand.Read(secret[:]) // never fails
-	t.offer = wire.ClientTools{Secret: hex.EncodeToString(secret[:]), Directory: o.Local.Workspace, Tools: []wire.ClientTool{}}
+	t.offer = wire.ClientTools{Secret: newSecret(), Directory: o.Local.Workspace, Tools: []wire.ClientTool{}}
 	if !o.Local.NoTools {
 		tools, compare, err := t.builder.workspaceTools(*o.Local, c)
 		if err != nil {
@@ -53,6 +52,13 @@ func OpenTerminal(o Options, agentName string) (*Terminal, error) {
 		for _, x := range tools {
 			t.add(x, allowed(c.Tools, x.Spec().Name))
 		}
+		t.servers = newClientServers(t.builder, o, c.Tools, func() []mcpclient.Server {
+			servers, notice := t.builder.projectServers(o.Local.Workspace)
+			if notice != "" {
+				t.builder.reportOnce(notice)
+			}
+			return servers
+		})
 	}
 	for _, f := range t.builder.instructions(c.Instructions, o.Local.Workspace) {
 		if text := instructionText(f); text != "" {
@@ -67,16 +73,33 @@ func (t *Terminal) add(x tool.Tool, allowed bool) {
 	if !allowed {
 		return
 	}
-	spec := x.Spec()
-	_, preview := x.(tool.Previewer)
-	t.tools[spec.Name] = x
-	t.offer.Tools = append(t.offer.Tools, wire.ClientTool{ToolSpec: wire.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema}, Preview: preview})
+	t.tools[x.Spec().Name] = x
+	t.offer.Tools = append(t.offer.Tools, offered(x))
 }
 
-// Offer returns the tools to send with a turn.
+// offered describes a tool to the gateway.
+func offered(x tool.Tool) wire.ClientTool {
+	spec := x.Spec()
+	_, preview := x.(tool.Previewer)
+	reader, ok := x.(tool.ReadOnly)
+	return wire.ClientTool{
+		ToolSpec: wire.ToolSpec{Name: spec.Name, Description: spec.Description, Schema: spec.Schema},
+		Preview:  preview, ReadOnly: ok && reader.ReadOnly(),
+	}
+}
+
+// Offer returns the tools to send with a turn. MCP servers are started, and it waits for them
+// as long as their settings say.
 func (t *Terminal) Offer() *wire.ClientTools {
 	t.compare()
-	return &t.offer
+	offer := t.offer
+	offer.Tools = slices.Clone(offer.Tools)
+	for _, x := range t.servers.offer() {
+		if t.tools[x.Spec().Name] == nil && len(offer.Tools) < mostOffered {
+			offer.Tools = append(offer.Tools, offered(x))
+		}
+	}
+	return &offer
 }
 
 // Close ends the commands that are still running.
@@ -91,6 +114,9 @@ func (t *Terminal) Run(ctx context.Context, session firn.ID, call wire.ClientCal
 		r.Secret, r.Digest, r.Preview = t.offer.Secret, call.Digest, call.Preview
 	}()
 	x, ok := t.tools[call.Name]
+	if !ok {
+		x, ok = t.servers.find(call.Name)
+	}
 	if !ok || call.Digest != approve.Digest(call.Name, call.Arguments) {
 		return wire.ClientResult{Error: "the terminal did not offer this call"}
 	}

@@ -95,6 +95,20 @@ func (c *chat) gist(ctx context.Context, id firn.EntryID, n int) (string, error)
 	return string(id), nil
 }
 
+// MCPServer describes an MCP server on one line.
+func MCPServer(m wire.MCPServer) string {
+	text := prose.Clean(m.Name) + ", " + m.State
+	switch {
+	case m.State == "ready":
+		text += ", " + prose.Plural(len(m.Tools), "tool")
+	case m.State == "idle":
+		text += ": it starts with the next message"
+	case m.Problem != "":
+		text += ": " + prose.OneLine(m.Problem, 120)
+	}
+	return text
+}
+
 func (c showCommands) status(ctx context.Context, _ string) error {
 	s, err := c.fetchSession(ctx)
 	if err != nil {
@@ -121,6 +135,13 @@ func (c showCommands) status(ctx context.Context, _ string) error {
 		{"  home", c.keptIn(cmp.Or(g.Home, gatewaysHome))},
 		{"  gateway", prose.Clean(g.Gateway)},
 		{"  files", c.filesLine()},
+	}
+	for i, m := range g.MCP {
+		label := ""
+		if i == 0 {
+			label = "  MCP servers"
+		}
+		rows = append(rows, []string{label, MCPServer(m)})
 	}
 	if st.Breaker != nil {
 		rows = append(rows, []string{"  compaction", prose.Breaker(*st.Breaker)})

@@ -1,11 +1,16 @@
 package cli
 
 import (
+	"cmp"
 	"errors"
+	"fmt"
 
 	"github.com/spf13/cobra"
 
 	"firn.dev/internal/door/acp"
+	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/mcpclient"
+	"firn.dev/internal/ops/serve"
 )
 
 // protocolCommands are the commands that serve other protocols on stdin and stdout.
@@ -60,7 +65,28 @@ func (p protocolCommands) acp(cmd *cobra.Command, f chatFlags) (err error) {
 	if _, err := c.Agents(cmd.Context()); err != nil { // fail now rather than with the first prompt
 		return err
 	}
-	return acp.Serve(cmd.Context(), c, p.stdin, p.stdout, acp.Options{Version: p.build.Version, Agent: f.Agent, Model: f.Model})
+	settings, err := p.settings()
+	if err != nil {
+		return err
+	}
+	return acp.Serve(cmd.Context(), c, p.stdin, p.stdout, acp.Options{
+		Version: p.build.Version, Agent: f.Agent, Model: f.Model, Servers: func(agentName string, servers []acp.Server) acp.ToolHost {
+			return p.editorServers(settings, agentName, servers)
+		},
+	})
+}
+
+// editorServers returns the tools of the MCP servers that an editor names for a session.
+func (p protocolCommands) editorServers(settings *config.Settings, agentName string, servers []acp.Server) acp.ToolHost {
+	var all []mcpclient.Server
+	for _, s := range servers {
+		one := mcpclient.Server{Name: s.Name, Source: "ACP", Command: s.Command, Args: s.Args, Env: s.Env, Dir: s.Dir, URL: s.URL, Header: s.Header}
+		if err := mcpclient.CheckKind("", one); err != nil {
+			one.Problem = err.Error()
+		}
+		all = append(all, one)
+	}
+	return serve.OpenServers(serve.Options{Settings: settings, Env: p.env, Version: p.build.Version, Report: func(message string) { fmt.Fprintln(p.stderr, message) }}, cmp.Or(agentName, settings.DefaultAgent), all)
 }
 
 // joinRelease releases a gateway and joins the errors.

@@ -11,7 +11,7 @@ func (p protocolCommands) mcpCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "mcp",
 		GroupID: "gateway",
-		Short:   "Serve the Model Context Protocol on stdin and stdout",
+		Short:   "Serve the Model Context Protocol, and manage MCP servers of agents",
 		Long: `Give a client of the Model Context Protocol access to sessions. The client
 starts firn mcp and exchanges messages with it on stdin and stdout until it
 disconnects.
@@ -20,7 +20,10 @@ The tools are list_sessions, read_session and get_window, and, without
 --read-only, send_message, fork_session and compact_session. The resource
 firn://session/ID contains the messages of a session. firn mcp uses the gateway
 of the home, or works on the home directly if none is running. A gateway offers
-the same at /mcp over HTTP, with its tokens.`,
+the same at /mcp over HTTP, with its tokens.
+
+The subcommands are about the other direction: servers whose tools firn's agents
+can use. They are in the settings, or in the file .mcp.json of a project.`,
 		Example: `  firn mcp --read-only
   {"mcpServers": {"firn": {"command": "firn", "args": ["mcp"]}}}`,
 		Args: none,
@@ -37,5 +40,8 @@ the same at /mcp over HTTP, with its tokens.`,
 		}
 		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: p.build.Version, ReadOnly: readOnly, Alone: c.Address() == inProcess})
 	}
+	cmd.AddCommand(p.mcpListCommand(), p.mcpAddCommand(), p.mcpRemoveCommand(), p.mcpTestCommand(),
+		p.mcpApproveCommand("approve", "Approve the MCP servers in the file of the project", "revoke"),
+		p.mcpApproveCommand("revoke", "Take back the approval of the MCP servers in the file of the project", "approve"))
 	return cmd
 }

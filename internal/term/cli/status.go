@@ -60,6 +60,9 @@ func (p gatewayCommands) statusText(s wire.Status, files int64, vectors string) 
 	for i, a := range s.Agents {
 		rows = append(rows, []string{first("agents", i), fmt.Sprintf("%s, %s, window %s%s", prose.Clean(a.ID), prose.Clean(a.Provider+"/"+a.Model), about(a.Assumed), prose.Thousands(a.Window))})
 	}
+	for i, m := range s.MCP {
+		rows = append(rows, []string{first("MCP servers", i), chat.MCPServer(m)})
+	}
 	if len(s.Recent) == 0 {
 		return strings.Join(prose.Table(rows), "\n") + "\n"
 	}
