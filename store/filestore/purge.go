@@ -11,6 +11,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/vfs"
@@ -328,8 +329,9 @@ func start(r firn.Record) firn.Pos {
 	return r.At
 }
 
-// erasedEntry returns the replacement of an erased entry: its ID, parent and time, padded
-// with spaces. If the line is too short, the time or everything is replaced by spaces.
+// erasedEntry returns the replacement of an erased entry: its ID, parent and time, and its
+// hash for the hash chain, padded with spaces. If the line is too short, the time, the hash
+// or everything is replaced by spaces.
 func erasedEntry(r firn.Record) []byte {
 	b := append([]byte(nil), `{"type":"erased","id":`...)
 	b = rawjson.AppendString(b, string(r.Glance.ID))
@@ -344,8 +346,9 @@ func erasedEntry(r firn.Record) []byte {
 	if entry, err := r.Entry(); err == nil && !entry.Time.IsZero() {
 		withTime = append(bytes.Clone(b), `,"timestamp":"`+entry.Time.UTC().Format("2006-01-02T15:04:05.000Z")+`"`...)
 	}
-	n := len(r.Line())
-	for _, b := range [][]byte{withTime, b} {
+	line := r.Line()
+	n := len(line)
+	for _, b := range [][]byte{hashchain.AppendSum(bytes.Clone(withTime), line), hashchain.AppendSum(bytes.Clone(b), line), withTime, b} {
 		if len(b)+1 <= n {
 			return append(append(b, '}'), bytes.Repeat([]byte{' '}, n-len(b)-1)...)
 		}

@@ -37,6 +37,7 @@ type session struct {
 	head  firn.EntryID
 	ids   store.IDs
 	buf   []byte // for encoding; nil while an append uses it
+	chain chainEnd
 
 	now, touched time.Time // time of the latest append, and of the latest one passed to touch
 
@@ -147,6 +148,7 @@ func (st *Store) Confirm(ctx context.Context, id firn.ID, from store.Pos) error 
 func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
 	s.mu.Lock()
 	var ready []firn.Entry
+	var linked chainEnd
 	buf := s.takeBuf()
 	end, wait, err := s.journal.Write(deferred, func(end firn.Pos) ([]byte, error) {
 		if expect != store.Any && expect != end && !s.onlyBlanks(expect, end) {
@@ -165,7 +167,7 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 		if ready, err = store.Prepare(s.tail(), s.now, entries, s.hasEntry); err != nil {
 			return nil, err
 		}
-		buf, err = s.st.encode(buf[:0], ready)
+		buf, linked, err = s.encode(buf[:0], end, ready)
 		return buf, err
 	})
 	if err != nil {
@@ -174,6 +176,7 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 		return end, err
 	}
 	s.advance(end, ready)
+	s.chain = linked.at(end)
 	s.mu.Unlock()
 
 	err = wait.Wait()
@@ -218,22 +221,6 @@ func (s *session) putBuf(buf []byte) {
 	if cap(buf) <= maxIdleBuf {
 		s.buf = buf
 	}
-}
-
-// encode encodes entries as lines.
-func (st *openSessions) encode(buf []byte, entries []firn.Entry) ([]byte, error) {
-	for _, e := range entries {
-		var err error
-		before := len(buf)
-		if buf, err = st.dialect.Append(buf, e); err != nil {
-			return nil, err
-		}
-		if n := int64(len(buf) - before); n > st.opts.MaxLine {
-			return nil, fmt.Errorf("%w: entry %s has %d bytes as a line, and the limit is %d (store.max_line)", firn.ErrTooLarge, e.ID, n, st.opts.MaxLine)
-		}
-		buf = append(buf, '\n')
-	}
-	return buf, nil
 }
 
 // onlyBlanks reports whether there are only blank lines between two positions, as left by

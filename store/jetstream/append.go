@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/store"
 )
 
@@ -84,7 +85,10 @@ func (st *openSessions) append(ctx, waitCtx context.Context, s *session, expect 
 	if err != nil || len(ready) == 0 {
 		return s.tail.end, err
 	}
-	f, err := st.frame(waitCtx, s, ready)
+	if err := st.findChain(ctx, s); err != nil {
+		return 0, err
+	}
+	f, chain, err := st.frame(waitCtx, s, ready)
 	if err != nil {
 		return s.tail.end, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
@@ -95,17 +99,33 @@ func (st *openSessions) append(ctx, waitCtx context.Context, s *session, expect 
 		return 0, fmt.Errorf("append to session %s: %w", s.id, err)
 	}
 	s.remember(ready)
+	s.chain, s.chained = chain, s.tail.end
 	return s.tail.end, nil
 }
 
-// frame returns the message for entries that are ready to be written.
-func (st *openSessions) frame(ctx context.Context, s *session, ready []firn.Entry) (*frame, error) {
-	lines := make([][]byte, len(ready))
+// encodeLinked encodes entries as lines, with their links if the hash chain is known. It
+// returns the state after them.
+func (st *openSessions) encodeLinked(s *session, ready []firn.Entry) ([][]byte, hashchain.State, error) {
+	lines, chain := make([][]byte, len(ready)), s.chain
 	for i, e := range ready {
-		var err error
-		if lines[i], err = st.dialect.Append(nil, e); err != nil {
-			return nil, err
+		line, err := st.dialect.Append(nil, e)
+		if err != nil {
+			return nil, chain, err
 		}
+		if s.linked {
+			line, chain = chain.Append(line, 0)
+		}
+		lines[i] = line
+	}
+	return lines, chain, nil
+}
+
+// frame returns the message for entries that are ready to be written, and the state of the
+// hash chain after them.
+func (st *openSessions) frame(ctx context.Context, s *session, ready []firn.Entry) (*frame, hashchain.State, error) {
+	lines, chain, err := st.encodeLinked(s, ready)
+	if err != nil {
+		return nil, chain, err
 	}
 	f := s.tail.nextFrame(kindLines, st.messageID(s.id, s.tail.end))
 	f.modified = s.tail.nextModified(st.opts.Now())
@@ -116,7 +136,7 @@ func (st *openSessions) frame(ctx context.Context, s *session, ready []firn.Entr
 	f.sum, f.data = f.prev.over(lines), join(lines)
 	f.size += int64(len(f.data)) + 1
 	if len(f.data) <= inlineBytes {
-		return f, nil
+		return f, chain, nil
 	}
 	if last := ready[len(ready)-1]; last.ID != "" {
 		f.head = last.ID
@@ -124,10 +144,10 @@ func (st *openSessions) frame(ctx context.Context, s *session, ready []firn.Entr
 	f.kind = kindBlob
 	name, err := st.blobs.put(ctx, s.id, f.data)
 	if err != nil {
-		return nil, fmt.Errorf("its %d bytes: %w: %w", len(f.data), firn.ErrNotSaved, err)
+		return nil, chain, fmt.Errorf("its %d bytes: %w: %w", len(f.data), firn.ErrNotSaved, err)
 	}
 	f.data = []byte(name)
-	return f, nil
+	return f, chain, nil
 }
 
 // has reports whether a session contains an entry, searching from its end.

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/store"
 )
@@ -178,7 +179,8 @@ func (st *eraser) eraseLines(lines [][]byte, entries []firn.EntryID) (bool, erro
 	return len(gaps) > 0, nil
 }
 
-// erasedLine returns the line of an erased entry, which only has its place in the tree.
+// erasedLine returns the line of an erased entry, which only has its place in the tree and
+// its hash.
 func (st *eraser) erasedLine(g firn.Glance, line []byte) []byte {
 	b := rawjson.AppendString([]byte(`{"type":"erased","id":`), string(g.ID))
 	switch {
@@ -191,7 +193,7 @@ func (st *eraser) erasedLine(g firn.Glance, line []byte) []byte {
 	if e, err := st.dialect.Decode(line); err == nil && !e.Time.IsZero() {
 		b = append(b, `,"timestamp":"`+e.Time.UTC().Format("2006-01-02T15:04:05.000Z")+`"`...)
 	}
-	return append(b, '}')
+	return append(hashchain.AppendSum(b, line), '}')
 }
 
 // saveReceipt stores the receipt for purged entries, which is not part of the session.

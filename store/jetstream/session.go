@@ -13,6 +13,7 @@ import (
 	"sync/atomic"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/store"
 )
 
@@ -28,6 +29,11 @@ type session struct {
 	ids   store.IDs
 	// named is the position up to which ids is complete.
 	named store.Pos
+	// chain is the state of the hash chain at the position chained. It is unknown if linked
+	// is not set, and not searched for if chained is not the tail's end.
+	chain   hashchain.State
+	chained store.Pos
+	linked  bool
 	// uncertain is the latest append with an unknown outcome.
 	uncertain *uncertainAppend
 
@@ -104,6 +110,9 @@ func (st *openSessions) refreshTail(ctx context.Context, s *session) error {
 	if err != nil {
 		s.fresh = false
 		return err
+	}
+	if t.seq != s.tail.seq { // other writers may have replaced what was at this end
+		s.chained = store.Start
 	}
 	s.tail, s.fresh = t, true
 	s.noteSequence(t.seq)
@@ -282,6 +291,28 @@ func (st *openSessions) storeTail(ctx context.Context, s *session) (store.Tail, 
 	}
 	t.Newest, t.Use = s.ids.Newest(), func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, back) }
 	return t, nil
+}
+
+// findChain determines the state of the hash chain at the session's tail, if it is not known.
+func (st *openSessions) findChain(ctx context.Context, s *session) error {
+	if s.chained == s.tail.end && s.tail.end != store.Start {
+		return nil
+	}
+	var f hashchain.Finder
+	for r, err := range st.reader.readBackward(ctx, s.id, s.tail, store.End) {
+		if err != nil {
+			return fmt.Errorf("append to session %s: find its last link: %w", s.id, unsaved(err))
+		}
+		if line := r.Line(); line == nil {
+			f.Unreadable()
+			break
+		} else if !f.Add(line) {
+			break
+		}
+	}
+	s.chain, s.linked = f.State(string(s.id))
+	s.chained = s.tail.end
+	return nil
 }
 
 // messageID returns a unique message ID. Entry IDs are not suitable: callers choose them,

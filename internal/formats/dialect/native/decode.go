@@ -15,6 +15,9 @@ type decoder struct {
 	seen member
 	// room is the buffer that a message is decoded into.
 	room *messageBuffer
+	// link is the offset of the line's link in the hash chain; 0 if there is none. A link
+	// belongs to the file, not to the entry.
+	link int
 }
 
 // member is a set of members of an entry.
@@ -199,6 +202,10 @@ func (d *decoder) bodyMember(body firn.Body) bool {
 
 // carry stores a member that has no field in extra.
 func (d *decoder) carry(extra *firn.Fields) {
+	if d.link > 0 && d.r.Offset() > d.link {
+		d.r.Skip()
+		return
+	}
 	name := d.r.KeyText()
 	if value := d.raw(); value != nil {
 		*extra = append(*extra, firn.Field{Name: name, Value: value})

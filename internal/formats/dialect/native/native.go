@@ -10,9 +10,11 @@
 package native
 
 import (
+	"bytes"
 	"fmt"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/formats/dialect"
 )
@@ -34,7 +36,7 @@ const shareLimit = 4 << 10
 // Decode decodes one line, without its newline. It fails with ErrCorrupt only if the line
 // is not a single JSON object.
 func (Dialect) Decode(line []byte) (firn.Entry, error) {
-	d := decoder{}
+	d := decoder{link: hashchain.LinkOffset(line)}
 	if len(line) <= shareLimit {
 		d.r = rawjson.NewShared(line)
 	} else {
@@ -66,7 +68,7 @@ func opaque(line []byte) (firn.Entry, error) {
 		ID:     glance.ID,
 		Parent: glance.Parent,
 		Time:   time,
-		Body:   &firn.Opaque{Type: glance.Kind, Raw: append([]byte(nil), line...)},
+		Body:   &firn.Opaque{Type: glance.Kind, Raw: bytes.Clone(hashchain.Without(line))},
 	}, nil
 }
 

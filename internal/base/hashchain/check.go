@@ -1,0 +1,82 @@
+package hashchain
+
+// Checker checks the lines of a session from the first to the last. The zero value is not
+// ready: use [NewChecker].
+type Checker struct {
+	// Linked, Unlinked and Erased count the lines with a link, without one, and in the place
+	// of an erased line with its hash.
+	Linked, Unlinked, Erased int
+	// First is the first line whose link does not fit, counted from 1; 0 if all links fit.
+	First int
+	// Broken counts the lines whose links do not fit.
+	Broken int
+
+	state State
+	lines int
+	// loose counts the lines without link after the latest fitting one.
+	loose int
+	// wanted are the states to be reached, with the line after which each was.
+	wanted map[State]int
+}
+
+// NewChecker returns a checker for a session. Of wanted, it records which states occur.
+func NewChecker(session string, wanted ...State) *Checker {
+	c := &Checker{state: Start(session)}
+	if len(wanted) > 0 {
+		c.wanted = make(map[State]int, len(wanted))
+		for _, s := range wanted {
+			c.wanted[s] = 0
+		}
+	}
+	return c
+}
+
+// Add checks the next line, without its newline, and reports whether its link fits. A line
+// without link fits until a later link shows that it was not there.
+func (c *Checker) Add(line []byte) bool {
+	c.lines++
+	if Blank(line) {
+		return true
+	}
+	c.state = c.state.With(SumOf(line))
+	recorded, linked := LinkOf(line)
+	fits := true
+	switch _, kept := KeptSum(line); {
+	case linked:
+		c.Linked++
+		if fits = recorded == c.state; !fits {
+			c.state = recorded // so that the lines after it are checked against it
+			c.broken()
+		}
+		c.loose = 0
+	case kept:
+		c.Erased++
+	default:
+		c.Unlinked++
+		c.loose++
+	}
+	if _, ok := c.wanted[c.state]; ok && c.First == 0 {
+		c.wanted[c.state] = c.lines
+	}
+	return fits
+}
+
+func (c *Checker) broken() {
+	c.Broken++
+	if c.First == 0 {
+		c.First = c.lines
+	}
+}
+
+// State returns the state after the lines added so far.
+func (c *Checker) State() State { return c.state }
+
+// Lines returns the number of lines added so far.
+func (c *Checker) Lines() int { return c.lines }
+
+// Loose returns the number of lines at the end that no link covers.
+func (c *Checker) Loose() int { return c.loose }
+
+// Reached reports whether a wanted state occurred before any fault: everything up to that
+// state is as it was when the state was recorded, except for erased lines.
+func (c *Checker) Reached(s State) bool { return c.wanted[s] > 0 }

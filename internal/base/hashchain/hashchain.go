@@ -1,0 +1,214 @@
+// Package hashchain makes changes of a stored transcript detectable. Every line that firn
+// writes ends with a link: a hash over the line and all lines before it.
+//
+// A link is the last member of the line's JSON object, so other programs read the line as
+// before. The state after a line is a function of the lines alone, whatever store they are
+// in: a state recorded elsewhere proves everything before it, see [Checker.Reached].
+//
+// An erased line keeps the hash of what was erased, so the lines around it can still be
+// checked. The hash includes a random salt, which is erased with the line: the erased text
+// cannot be guessed from what is left.
+//
+// The package is pure: it neither reads nor writes files.
+package hashchain
+
+import (
+	"bytes"
+	"crypto/rand"
+	"crypto/sha256"
+	"encoding/base64"
+	"errors"
+)
+
+const (
+	stateBytes = 24
+	saltBytes  = 12
+	stateText  = stateBytes / 3 * 4
+	linkText   = (stateBytes + saltBytes) / 3 * 4
+
+	linkMember = `,"chain":"`
+	sumMember  = `,"hash":"`
+	memberEnd  = `"}`
+
+	// LinkBytes is the number of bytes that a link adds to a line.
+	LinkBytes = len(linkMember) + linkText + len(memberEnd) - 1
+)
+
+// State is the hash over all lines of a session up to a place.
+type State [stateBytes]byte
+
+// Sum is the hash of one line.
+type Sum [stateBytes]byte
+
+var encoding = base64.RawURLEncoding
+
+// Start returns the state before the first line of a session. It depends on the session's
+// ID, so that the lines of one session do not pass for those of another.
+func Start(session string) State {
+	return State(hash([]byte("firn hash chain 1\x00"), []byte(session)))
+}
+
+// String returns the state as text; see [ParseState].
+func (s State) String() string { return encoding.EncodeToString(s[:]) }
+
+// ParseState parses the result of [State.String].
+func ParseState(text string) (State, error) {
+	var s State
+	b, err := encoding.Strict().DecodeString(text)
+	if err == nil && len(b) != len(s) {
+		err = errWrongLength
+	}
+	copy(s[:], b)
+	return s, err
+}
+
+var errWrongLength = errors.New("a state of a hash chain has 32 characters")
+
+// Next returns the state after a line, without its newline. Links are not compared: see
+// [Checker]. Blank lines do not count, since editors add them.
+func (s State) Next(line []byte) State {
+	if Blank(line) {
+		return s
+	}
+	return s.With(SumOf(line))
+}
+
+// With returns the state after a line with a hash.
+func (s State) With(sum Sum) State { return State(hash(s[:], sum[:])) }
+
+// SumOf returns the hash of a line: of its content and salt, or the hash kept in the place
+// of an erased line.
+func SumOf(line []byte) Sum {
+	if sum, ok := KeptSum(line); ok {
+		return sum
+	}
+	if body, l, ok := cutLink(line); ok {
+		return sumOf(l.salt[:], body)
+	}
+	return sumOf(nil, line)
+}
+
+// sumOf hashes a body, which lacks its closing brace if it has a salt.
+func sumOf(salt, body []byte) Sum {
+	if salt == nil {
+		return Sum(hash([]byte{0}, body))
+	}
+	return Sum(hash([]byte{1}, salt, body))
+}
+
+func hash(parts ...[]byte) (out [stateBytes]byte) {
+	h := sha256.New()
+	for _, p := range parts {
+		h.Write(p) // a hash never fails
+	}
+	var all [sha256.Size]byte
+	copy(out[:], h.Sum(all[:0]))
+	return out
+}
+
+// link is what a linked line ends with: the state after the line, and the line's salt.
+type link struct {
+	state State
+	salt  [saltBytes]byte
+}
+
+// Append adds a link to the line that begins at start of buf and ends with buf. It returns
+// the buffer and the state after the line. A line that is not a JSON object with members
+// is left as it is.
+func (s State) Append(buf []byte, start int) ([]byte, State) {
+	body := buf[start:]
+	if len(body) < 3 || body[0] != '{' || body[len(body)-1] != '}' || Blank(body[1:len(body)-1]) {
+		return buf, s.Next(body)
+	}
+	var raw [stateBytes + saltBytes]byte
+	salt := raw[stateBytes:]
+	_, _ = rand.Read(salt) // documented never to fail
+	body = body[:len(body)-1]
+	next := s.With(sumOf(salt, body))
+	copy(raw[:], next[:])
+	buf = append(buf[:len(buf)-1], linkMember...)
+	buf = encoding.AppendEncode(buf, raw[:])
+	return append(buf, memberEnd...), next
+}
+
+// cutLink splits a linked line into its body, without the closing brace, and its link.
+func cutLink(line []byte) (body []byte, l link, ok bool) {
+	text, body := lastMember(line, linkMember, linkText)
+	if text == nil {
+		return nil, l, false
+	}
+	var raw [stateBytes + saltBytes]byte
+	if _, err := encoding.Strict().Decode(raw[:], text); err != nil {
+		return nil, l, false
+	}
+	copy(l.state[:], raw[:stateBytes])
+	copy(l.salt[:], raw[stateBytes:])
+	return body, l, true
+}
+
+// lastMember returns the text of a JSON object's last member and what precedes it; nil if
+// the last member is another one.
+func lastMember(line []byte, member string, length int) (text, before []byte) {
+	at := len(line) - len(memberEnd) - length - len(member)
+	if at < 1 || line[0] != '{' || !bytes.HasSuffix(line, []byte(memberEnd)) || !bytes.HasPrefix(line[at:], []byte(member)) {
+		return nil, nil
+	}
+	return line[at+len(member) : len(line)-len(memberEnd)], line[:at]
+}
+
+// LinkOf returns the state recorded in a line, and false if the line has no link.
+func LinkOf(line []byte) (State, bool) {
+	_, l, ok := cutLink(line)
+	return l.state, ok
+}
+
+// LinkOffset returns the offset of a line's link, or 0 if the line has none.
+func LinkOffset(line []byte) int {
+	body, _, _ := cutLink(line)
+	return len(body)
+}
+
+// Without returns a copy of a line without its link. A line without link is returned as it
+// is.
+func Without(line []byte) []byte {
+	body, _, ok := cutLink(line)
+	if !ok {
+		return line
+	}
+	return append(append(make([]byte, 0, len(body)+1), body...), '}')
+}
+
+var erasedStart = []byte(`{"type":"erased",`)
+
+// AppendSum adds the hash of an erased line to the line in its place, which lacks its
+// closing brace. [KeptSum] finds it once the brace is there.
+func AppendSum(buf, erased []byte) []byte {
+	sum := SumOf(erased)
+	buf = append(buf, sumMember...)
+	buf = encoding.AppendEncode(buf, sum[:])
+	return append(buf, '"')
+}
+
+// SumBytes is the number of bytes that AppendSum adds.
+const SumBytes = len(sumMember) + stateText + 1
+
+// KeptSum returns the hash that an erased line kept, and false if the line is not an erased
+// one with a hash.
+func KeptSum(line []byte) (Sum, bool) {
+	var sum Sum
+	if !bytes.HasPrefix(line, erasedStart) {
+		return sum, false
+	}
+	text, _ := lastMember(bytes.TrimRight(line, " "), sumMember, stateText)
+	if text == nil {
+		return sum, false
+	}
+	_, err := encoding.Strict().Decode(sum[:], text)
+	return sum, err == nil
+}
+
+// IsErased reports whether a line is in the place of an erased one.
+func IsErased(line []byte) bool { return bytes.HasPrefix(line, erasedStart) }
+
+// Blank reports whether a line contains only white space.
+func Blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }
