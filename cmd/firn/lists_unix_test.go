@@ -432,7 +432,7 @@ var listsUntouched = map[string]string{
 	"memory add": "notes", "memory edit": "notes", "memory forget": "notes", "memory clear": "notes", "memory undo": "notes", "memory dream": "notes",
 	"token create": "tokens", "token revoke": "tokens", "config set": "settings", "handoff": "writes for another tool", "adopt": "mirrors folders of other tools",
 	"demo": "in a home of its own", "acp": "calls what the gateway has", "mcp": "calls what the gateway has", "serve": "runs throughout", "stop": "nothing runs for long",
-	"backup restore": "makes another home", "recall": "installs a hook in another tool", "migrate": "makes another store", "bin empty": "removes what is in no list",
+	"anchor": "adds a file", "backup restore": "makes another home", "recall": "installs a hook in another tool", "migrate": "makes another store", "bin empty": "removes what is in no list",
 	"jobs run": "a job is a turn", "approvals allow": "nothing waits for approval", "approvals deny": "nothing waits for approval",
 	"mcp add": "settings", "mcp rm": "settings", "mcp approve": "servers of a project", "mcp revoke": "servers of a project",
 	"approvals rules add": "rules", "approvals rules remove": "rules", "model set": "settings", "model unset": "settings", "sync": "adds entries of other homes; TestMachinesConverge compares lists", "sync add": "settings", "sync rm": "settings", "sync exclude": "settings", "sync include": "settings", "keys rm": "it has tests of its own, and is not tried here yet",

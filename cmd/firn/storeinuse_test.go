@@ -173,6 +173,7 @@ func deeds() []deed {
 		{name: "verify", check: checkVerifyBytes}, {name: "mirror", check: checkMirror}, {name: "backup create", check: checkBackup},
 		{name: "doctor", args: []string{"doctor"}, differs: true, why: "of another store it tells other things", check: checkDoctor},
 		{name: "repair", args: []string{"repair"}, refused: "not in files", why: "it adds to files"},
+		{name: "anchor", args: []string{"anchor", "-"}, refused: "not in files", why: "it reads the ends of files"},
 		{name: "mcp", check: checkMCP}, {name: "acp", check: checkACP},
 		skip("backup verify", "reads a file that is named; run by the check of backup create"), skip("backup restore", "makes a home of a file; run by the check of backup create"),
 		skip("convert", "converts a file that is named; no store"), skip("browse", "needs a terminal; TestBrowse drives it"), skip("demo", "has a home of its own"),

@@ -18,6 +18,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
 	"firn.dev/store/jetstream"
@@ -117,16 +118,26 @@ func TestLinesAreThoseOfFiles(t *testing.T) {
 	mustAppend(t, files, "s1", firn.Entry{ID: "stone", Body: &firn.Tombstone{Target: parent}})
 	check := func(when string) {
 		t.Helper()
-		var got bytes.Buffer
+		var got, want bytes.Buffer
+		there, here := hashchain.NewChecker("s1"), hashchain.NewChecker("s1")
 		for _, r := range records(t, st.Read(t.Context(), "s1", store.Start)) {
-			fmt.Fprintln(&got, r.line)
+			there.Add([]byte(r.line))
+			fmt.Fprintf(&got, "%s\n", hashchain.Without([]byte(r.line)))
 		}
-		want, err := os.ReadFile(filepath.Join(home, "agents", "main", "sessions", "s1.jsonl"))
+		data, err := os.ReadFile(filepath.Join(home, "agents", "main", "sessions", "s1.jsonl"))
 		if err != nil {
 			t.Fatal(err)
 		}
-		if !bytes.Equal(got.Bytes(), want) {
-			t.Errorf("%s: the cluster has %d bytes, the file %d, and they differ", when, got.Len(), len(want))
+		for line := range bytes.Lines(data) {
+			line = bytes.TrimSuffix(line, []byte{'\n'})
+			here.Add(line)
+			fmt.Fprintf(&want, "%s\n", hashchain.Without(line))
+		}
+		if !bytes.Equal(got.Bytes(), want.Bytes()) {
+			t.Errorf("%s: the cluster has %d bytes, the file %d, and they differ", when, got.Len(), want.Len())
+		}
+		if n := there.Lines(); there.Linked != n || here.Linked != n || there.First > 0 || here.First > 0 {
+			t.Errorf("%s: of %d lines %d and %d are linked; faults at %d and %d", when, n, there.Linked, here.Linked, there.First, here.First)
 		}
 	}
 	check("as it was written")

@@ -3,9 +3,9 @@ package hashchain
 // Checker checks the lines of a session from the first to the last. The zero value is not
 // ready: use [NewChecker].
 type Checker struct {
-	// Linked, Unlinked and Erased count the lines with a link, without one, and in the place
-	// of an erased line with its hash.
-	Linked, Unlinked, Erased int
+	// Linked and Unlinked count the lines with and without a link. Erased and Redacted count
+	// those that have the hash of an original instead.
+	Linked, Unlinked, Erased, Redacted int
 	// First is the first line whose link does not fit, counted from 1; 0 if all links fit.
 	First int
 	// Broken counts the lines whose links do not fit.
@@ -13,8 +13,11 @@ type Checker struct {
 
 	state State
 	lines int
+	// blind is set while the state is unknown, after a line that was not read.
+	blind bool
 	// loose counts the lines without link after the latest fitting one.
-	loose int
+	loose   int
+	skipped int // lines that were not read
 	// wanted are the states to be reached, with the line after which each was.
 	wanted map[State]int
 }
@@ -44,21 +47,30 @@ func (c *Checker) Add(line []byte) bool {
 	switch _, kept := KeptSum(line); {
 	case linked:
 		c.Linked++
-		if fits = recorded == c.state; !fits {
-			c.state = recorded // so that the lines after it are checked against it
+		if fits = c.blind || recorded == c.state; !fits {
 			c.broken()
 		}
-		c.loose = 0
-	case kept:
+		c.state = recorded // so that the lines after it are checked against it
+		c.loose, c.blind = 0, false
+	case kept && IsErased(line):
 		c.Erased++
+	case kept:
+		c.Redacted++
 	default:
 		c.Unlinked++
 		c.loose++
 	}
-	if _, ok := c.wanted[c.state]; ok && c.First == 0 {
+	if _, ok := c.wanted[c.state]; ok && c.First == 0 && c.skipped == 0 {
 		c.wanted[c.state] = c.lines
 	}
 	return fits
+}
+
+// Skip notes a line that was not read. The lines up to the next link cannot be checked.
+func (c *Checker) Skip() {
+	c.lines++
+	c.skipped++
+	c.blind = true
 }
 
 func (c *Checker) broken() {

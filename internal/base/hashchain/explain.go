@@ -43,6 +43,7 @@ type item struct {
 	link       State
 	linked     bool
 	gone       bool // erased, without a hash
+	unsure     bool // lines between it and the link before it were not read
 	id, parent string
 }
 
@@ -56,6 +57,7 @@ type Explainer struct {
 	items   []item
 	numbers []int // the number of each item's line
 	lines   int
+	skip    bool
 }
 
 // NewExplainer returns an explainer for a session.
@@ -70,28 +72,42 @@ func (x *Explainer) Add(l Line) {
 	i := item{sum: SumOf(l.Data), id: l.ID, parent: l.Parent}
 	i.link, i.linked = LinkOf(l.Data)
 	_, kept := KeptSum(l.Data)
-	i.gone = IsErased(l.Data) && !kept
+	i.gone, i.unsure = IsErased(l.Data) && !kept, x.skip
+	x.skip = x.skip && !i.linked
 	x.items = append(x.items, i)
 	x.numbers = append(x.numbers, x.lines)
 }
 
-// Fault returns the first fault, and false if there is none. owner is the session in the
-// header of the lines.
-func (x *Explainer) Fault(owner string) (Fault, bool) {
+// Skip adds a line that was not read; the one after it cannot be checked.
+func (x *Explainer) Skip() {
+	x.lines++
+	x.skip = true
+}
+
+// maxFaults is the maximum number of faults that are explained.
+const maxFaults = 20
+
+// Faults returns the faults in the order of the lines, at most 20. owner is the session in
+// the header of the lines.
+func (x *Explainer) Faults(owner string) []Fault {
+	var faults []Fault
 	states := []State{Start(x.session)} // states[i] is the one before item i
 	fitting := 0                        // the item after the latest one whose link fits
 	for i := range x.items {
 		it := &x.items[i]
 		next := states[i].With(it.sum)
-		if it.linked && it.link != next {
-			return x.explain(states, fitting, owner), true
+		if it.linked && it.link != next && !it.unsure {
+			faults = append(faults, x.explain(states, fitting, owner))
+		}
+		if len(faults) == maxFaults {
+			break
 		}
 		if it.linked {
-			fitting = i + 1
+			fitting, next = i+1, it.link
 		}
 		states = append(states, next)
 	}
-	return Fault{}, false
+	return faults
 }
 
 // explain explains the fault of the last item that has a state.

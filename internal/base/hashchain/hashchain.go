@@ -26,9 +26,10 @@ const (
 	stateText  = stateBytes / 3 * 4
 	linkText   = (stateBytes + saltBytes) / 3 * 4
 
-	linkMember = `,"chain":"`
-	sumMember  = `,"hash":"`
-	memberEnd  = `"}`
+	linkMember     = `,"chain":"`
+	sumMember      = `,"hash":"`
+	redactedMember = `,"redacted":"`
+	memberEnd      = `"}`
 
 	// LinkBytes is the number of bytes that a link adds to a line.
 	LinkBytes = len(linkMember) + linkText + len(memberEnd) - 1
@@ -79,6 +80,7 @@ func (s State) With(sum Sum) State { return State(hash(s[:], sum[:])) }
 // SumOf returns the hash of a line: of its content and salt, or the hash kept in the place
 // of an erased line.
 func SumOf(line []byte) Sum {
+	line = trim(line)
 	if sum, ok := KeptSum(line); ok {
 		return sum
 	}
@@ -133,6 +135,7 @@ func (s State) Append(buf []byte, start int) ([]byte, State) {
 
 // cutLink splits a linked line into its body, without the closing brace, and its link.
 func cutLink(line []byte) (body []byte, l link, ok bool) {
+	line = trim(line)
 	text, body := lastMember(line, linkMember, linkText)
 	if text == nil {
 		return nil, l, false
@@ -164,7 +167,10 @@ func LinkOf(line []byte) (State, bool) {
 
 // LinkOffset returns the offset of a line's link, or 0 if the line has none.
 func LinkOffset(line []byte) int {
-	body, _, _ := cutLink(line)
+	body, _, ok := cutLink(line)
+	if !ok || line[0] != '{' {
+		return 0
+	}
 	return len(body)
 }
 
@@ -192,14 +198,26 @@ func AppendSum(buf, erased []byte) []byte {
 // SumBytes is the number of bytes that AppendSum adds.
 const SumBytes = len(sumMember) + stateText + 1
 
-// KeptSum returns the hash that an erased line kept, and false if the line is not an erased
-// one with a hash.
+// Redact returns the line in the place of one that is shared with parts of its text left
+// out: it has the hash of the original instead of a link.
+func Redact(redacted, original []byte) []byte {
+	body := bytes.Clone(Without(trim(redacted)))
+	if len(body) < 3 || body[len(body)-1] != '}' {
+		return redacted
+	}
+	sum := SumOf(original)
+	body = append(body[:len(body)-1], redactedMember...)
+	return append(encoding.AppendEncode(body, sum[:]), memberEnd...)
+}
+
+// KeptSum returns the hash that a line has in the place of an erased or redacted one, and
+// false if it is another line.
 func KeptSum(line []byte) (Sum, bool) {
 	var sum Sum
-	if !bytes.HasPrefix(line, erasedStart) {
-		return sum, false
+	text, _ := lastMember(trim(line), redactedMember, stateText)
+	if bytes.HasPrefix(line, erasedStart) {
+		text, _ = lastMember(bytes.TrimRight(line, " \r"), sumMember, stateText)
 	}
-	text, _ := lastMember(bytes.TrimRight(line, " "), sumMember, stateText)
 	if text == nil {
 		return sum, false
 	}
@@ -209,6 +227,12 @@ func KeptSum(line []byte) (Sum, bool) {
 
 // IsErased reports whether a line is in the place of an erased one.
 func IsErased(line []byte) bool { return bytes.HasPrefix(line, erasedStart) }
+
+// trim removes what an editor may add to a line without changing its content: a carriage
+// return and a byte order mark.
+func trim(line []byte) []byte {
+	return bytes.TrimPrefix(bytes.TrimSuffix(line, []byte{'\r'}), []byte("\ufeff"))
+}
 
 // Blank reports whether a line contains only white space.
 func Blank(line []byte) bool { return len(bytes.TrimSpace(line)) == 0 }

@@ -43,8 +43,11 @@ func check(session string, lines [][]byte, wanted ...State) (*Checker, Fault, bo
 		}
 		x.Add(l)
 	}
-	fault, found := x.Fault(owner)
-	return c, fault, found
+	faults := x.Faults(owner)
+	if len(faults) == 0 {
+		return c, Fault{}, false
+	}
+	return c, faults[0], true
 }
 
 // erase returns the line in the place of an erased one.
@@ -107,8 +110,19 @@ func TestFaults(t *testing.T) {
 		}, Fault{Changed, 1, 1}},
 		{"appended by another program", func(l [][]byte) [][]byte { return append(l, foreign) }, Fault{}},
 		{"blank lines", func(l [][]byte) [][]byte { return slices.Insert(l, 4, nil, []byte("  ")) }, Fault{}},
+		{"carriage returns and a byte order mark", func(l [][]byte) [][]byte {
+			for i := range l {
+				l[i] = append(l[i], '\r')
+			}
+			l[0] = append([]byte("\ufeff"), l[0]...)
+			return l
+		}, Fault{}},
 		{"cut", func(l [][]byte) [][]byte { return l[:5] }, Fault{}},
 		{"erased", func(l [][]byte) [][]byte { l[3] = erase(l[3], 3, true); return l }, Fault{}},
+		{"redacted", func(l [][]byte) [][]byte {
+			l[3] = Redact(bytes.Replace(l[3], []byte("100"), []byte("[secret]"), 1), l[3])
+			return l
+		}, Fault{}},
 		{"erased without hash", func(l [][]byte) [][]byte { l[3] = erase(l[3], 3, false); return l }, Fault{Unproven, 4, 5}},
 		{"erased and changed", func(l [][]byte) [][]byte {
 			l[3] = erase(l[3], 3, true)

@@ -5,6 +5,7 @@ import (
 	"io"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/find/mask"
 )
@@ -49,7 +50,14 @@ func (m *Masked) Close() error {
 
 // pass passes on a line and reuses its buffer for the next one.
 func (m *Masked) pass(line []byte, end string) error {
-	out, places := mask.JSON(withoutDrafts(line))
+	plain := hashchain.Without(line) // a link looks like a secret
+	out, places := mask.JSON(withoutDrafts(plain))
+	switch _, linked := hashchain.LinkOf(line); {
+	case linked && bytes.Equal(out, plain):
+		out = bytes.Clone(line)
+	case linked:
+		out = hashchain.Redact(out, line)
+	}
 	m.Places += int64(places)
 	_, err := m.w.Write(append(out, end...))
 	m.line = line[:0]

@@ -11,6 +11,7 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
+	"strings"
 	"time"
 
 	"firn.dev"
@@ -68,7 +69,7 @@ func VerifyAccepted(verify func(limit int) (*Report, error), target Target, acce
 	if accept {
 		now := Acceptance{At: now.UTC(), Note: note}
 		for _, f := range report.Findings {
-			if one := target.accepted(f); f.Severity == Fault && !known[one.key()] {
+			if one := target.accepted(f); f.Severity == Fault && !f.proof() && !known[one.key()] {
 				now.Faults, known[one.key()] = append(now.Faults, one), true
 			}
 		}
@@ -81,6 +82,10 @@ func VerifyAccepted(verify func(limit int) (*Report, error), target Target, acce
 	return report, nil
 }
 
+// proof reports whether a finding is about an anchor. It cannot be accepted: whoever changed
+// the sessions could write the acceptance too.
+func (f *Finding) proof() bool { return strings.HasPrefix(string(f.Kind), "anchor-") }
+
 // setAside removes accepted faults from a report and applies the limit of findings per kind
 // and session to the others.
 func (r *Report) setAside(accepted func(Finding) bool) {
@@ -92,7 +97,7 @@ func (r *Report) setAside(accepted func(Finding) bool) {
 	}
 	listed, sick := make(map[group]int), make(map[firn.ID]bool)
 	for _, f := range all {
-		if f.Severity == Fault && accepted(f) {
+		if f.Severity == Fault && !f.proof() && accepted(f) {
 			r.Accepted = append(r.Accepted, f)
 			continue
 		}

@@ -25,6 +25,7 @@ func (e *exam) conclude() {
 	if len(e.dangling) > 0 || e.twice {
 		e.concludeLinks(newLinks(&e.tree))
 	}
+	e.concludeChain()
 	e.concludeHead()
 }
 

@@ -7,6 +7,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/formats/dialect"
@@ -41,6 +42,9 @@ type exam struct {
 	format           dialect.Name
 	failed           bool // a part could not be read completely
 	skipped          bool // a line was too long to be read
+
+	// chain checks the links of the lines; nil before the first line.
+	chain *hashchain.Checker
 
 	files, entries int
 	bytes          int64
@@ -176,6 +180,9 @@ func (e *exam) take(line journal.Line) {
 		e.crlf.add(e, offset)
 	}
 	e.skipped = e.skipped || line.Gap == firn.GapTooLong
+	if e.native() {
+		e.link(line, r)
+	}
 	if line.Unfinished && e.tail != nil {
 		e.fragment = readFragment(line, offset)
 	}

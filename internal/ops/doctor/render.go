@@ -98,6 +98,18 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 
 // summary returns the result, and the number of accepted faults if there are any.
 func (r *Report) summary() string {
+	return r.acceptedResult() + r.proof()
+}
+
+// proof describes how many sessions are as the anchor recorded them.
+func (r *Report) proof() string {
+	if r.Anchored == 0 {
+		return ""
+	}
+	return fmt.Sprintf("  %s of %s in the anchor contain all that it recorded\n", prose.Grouped(int64(r.Proven)), plural(r.Anchored, "session"))
+}
+
+func (r *Report) acceptedResult() string {
 	if n := len(r.Accepted); n > 0 {
 		return r.result() + fmt.Sprintf("  %s accepted, %d of them now (%s)\n", plural(n, "fault"), r.NewlyAccepted, AcceptedName)
 	}

@@ -22,6 +22,8 @@ type Options struct {
 	Each func(done, of int, found []Finding)
 	// Limit is the maximum number of findings listed per kind and session; zero means 20.
 	Limit int
+	// Anchored are the ends of the sessions that an anchor recorded, to be compared.
+	Anchored []Head
 	// Disk returns the disk of a path; nil queries the system.
 	Disk func(path string) (Disk, error)
 }
@@ -52,6 +54,9 @@ func Verify(ctx context.Context, target Target, opts Options) (*Report, error) {
 			return nil, err
 		}
 	}
+	if err := w.concludeMissing(); err != nil {
+		return nil, err
+	}
 	w.progress.end()
 	return w.report, nil
 }
@@ -64,6 +69,9 @@ type verifier struct {
 	limit    int
 	report   *Report
 	progress *progress
+	// anchored are the sessions of the anchor; compared are those that exist.
+	anchored map[firn.ID]Head
+	compared map[firn.ID]bool
 }
 
 func newVerifier(ctx context.Context, target Target, opts Options) *verifier {
@@ -75,6 +83,11 @@ func newVerifier(ctx context.Context, target Target, opts Options) *verifier {
 	for _, f := range target.troubles {
 		w.report.add(f)
 	}
+	w.anchored, w.compared = make(map[firn.ID]Head), make(map[firn.ID]bool)
+	for _, h := range opts.Anchored {
+		w.anchored[h.Session] = h
+	}
+	w.report.Anchored = len(w.anchored)
 	w.progress = &progress{report: opts.Progress}
 	if opts.Progress != nil {
 		for _, t := range target.transcripts {

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/internal/gateway"
 	"firn.dev/internal/ops/doctor"
@@ -102,6 +103,7 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 		step.Faults = append(step.Faults, wire.VerifyFault{Session: string(id), What: what})
 	}
 	n := 0
+	chain := hashchain.NewChecker(string(id))
 	for line, err := range side.Lines(ctx, id) {
 		n++
 		switch {
@@ -114,6 +116,9 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 			return err
 		}
 		step.Bytes += int64(len(line)) + 1
+		if !chain.Add(line) {
+			fault(fmt.Sprintf("line %d: it does not fit its hash: the line or one before it was changed, removed or inserted", n))
+		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue // blank lines, as left by editors
 		}

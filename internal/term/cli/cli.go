@@ -176,7 +176,7 @@ func (p *program) otherCommands() []*cobra.Command {
 		adoptCommands{p}.adoptCommand(), exchange.importCommand(), exchange.exportCommand(), exchange.convertCommand(), exchange.handoffCommand(),
 		gateway.serveCommand(), gateway.statusCommand(), gateway.stopCommand(), gateway.openCommand(), tokenCommands{p}.tokenCommand(), protocol.mcpCommand(), protocol.acpCommand(), keyCommands{p}.keysCommand(), gateway.jobsCommand(), gateway.approvalsCommand(), gateway.usageCommand(),
 		memoryCommands{p}.memoryCommand(),
-		check.verifyCommand(), check.doctorCommand(), check.repairCommand(), find.reindexCommand(), check.maintenanceCommand(), store.migrateCommand(), store.mirrorCommand(), store.backupCommand(), syncCommands{p}.syncCommand(),
+		check.verifyCommand(), check.anchorCommand(), check.doctorCommand(), check.repairCommand(), find.reindexCommand(), check.maintenanceCommand(), store.migrateCommand(), store.mirrorCommand(), store.backupCommand(), syncCommands{p}.syncCommand(),
 		demo.demoCommand(), demo.demoWriterCommand(), configCommands{p}.configCommand(), modelCommands{p}.modelCommand(),
 	}
 }

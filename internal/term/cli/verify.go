@@ -21,7 +21,7 @@ type checkCommands struct{ *program }
 
 func (p checkCommands) verifyCommand() *cobra.Command {
 	var accept bool
-	var note string
+	var note, since, trust string
 	cmd := &cobra.Command{
 		Use:     "verify [SESSION|FILE|DIRECTORY]",
 		GroupID: "care",
@@ -37,24 +37,43 @@ checked all together: every record is compared with its chain of hashes, and in
 a cluster every message is compared on all servers; a server that lacks one is
 named.
 
+Every line that firn writes ends with a hash over it and all lines before it.
+An entry that was changed, removed, inserted or moved, and a transcript under
+another session's name, are faults. Lines of other programs have no hash; the
+next line that firn writes covers them.
+
+--since compares the sessions with a signed file that firn anchor wrote: it
+proves that they still contain all that they contained then, even if someone
+made all hashes anew or put an older copy in their place. --trust names the
+public key that must have signed it.
+
 --accept accepts the faults found: they are recorded in verify-accepted.jsonl in the home and no longer count. Damage elsewhere, or other damage at the same place, is a new fault.
 
 Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
-		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
+		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify --since anchor.json\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
 		Args:    atMostOne,
 		RunE: func(cmd *cobra.Command, args []string) error {
 			target, st, err := p.resolveTarget(cmd, args)
 			if err != nil {
 				return err
 			}
+			var heads []doctor.Head
+			if since != "" {
+				if heads, err = p.anchored(since, trust); err != nil {
+					return err
+				}
+			}
 			if st != nil && st.files == "" {
+				if since != "" {
+					return &hinted{fmt.Errorf("compare sessions that are not in files with an anchor: %w", firn.ErrUnsupported), "firn mirror copies them to files, which can be compared with --home"}
+				}
 				return p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
 					return p.verifyRemote(ctx, c, args, st.home, accept, note)
 				})(cmd, args)
 			}
 			bar := p.newBar("reading")
 			report, err := doctor.VerifyAccepted(func(limit int) (*doctor.Report, error) {
-				return doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit})
+				return doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit, Anchored: heads})
 			}, target, accept, note, p.now())
 			if err == nil {
 				err = doctor.CompareIndexes(cmd.Context(), target, report)
@@ -68,6 +87,8 @@ Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
 	}
 	cmd.Flags().BoolVar(&accept, "accept", false, "accept the faults found; they no longer count")
 	cmd.Flags().StringVar(&note, "note", "", "with --accept, a `note` saved with them")
+	cmd.Flags().StringVar(&since, "since", "", "compare with the anchor in this `file`")
+	cmd.Flags().StringVar(&trust, "trust", "", "with --since, the public `key` that must have signed it")
 	return cmd
 }
 

@@ -1,0 +1,179 @@
+package doctor
+
+import (
+	"fmt"
+
+	"firn.dev"
+	"firn.dev/internal/base/hashchain"
+	"firn.dev/internal/disk/journal"
+)
+
+// The kinds of findings about the hash chain of a transcript.
+const (
+	ChainChanged   Kind = "chain-" + Kind(hashchain.Changed)
+	ChainRemoved   Kind = "chain-" + Kind(hashchain.Removed)
+	ChainInserted  Kind = "chain-" + Kind(hashchain.Inserted)
+	ChainReordered Kind = "chain-" + Kind(hashchain.Reordered)
+	ChainSwapped   Kind = "chain-" + Kind(hashchain.Swapped)
+	ChainUnproven  Kind = "chain-" + Kind(hashchain.Unproven)
+	// Unlinked is about lines that another program wrote.
+	Unlinked Kind = "unlinked"
+	// Redacted is about lines of a shared copy with parts left out.
+	Redacted Kind = "redacted"
+)
+
+// link checks the link of a line.
+func (e *exam) link(line journal.Line, r lineResult) {
+	if e.chain == nil {
+		e.chain = hashchain.NewChecker(string(e.chainOwner(r)), e.anchoredState()...)
+	}
+	switch {
+	case line.Gap != "":
+		e.chain.Skip()
+	case line.Unfinished && len(r.entries) == 0: // it was never acknowledged
+	default:
+		e.chain.Add(line.Data)
+	}
+}
+
+// chainOwner returns the session that the first line belongs to: that of the file name, or
+// else that of the header.
+func (e *exam) chainOwner(first lineResult) firn.ID {
+	for _, r := range first.entries {
+		if h, ok := r.entry.Body.(*firn.Header); ok && !e.named {
+			return h.Session
+		}
+	}
+	return e.session
+}
+
+// concludeChain adds findings about the hash chain.
+func (e *exam) concludeChain() {
+	e.concludeAnchor()
+	if e.chain == nil {
+		return
+	}
+	if n := e.chain.Unlinked; n > 0 && e.chain.Linked > 0 {
+		e.add(Finding{Severity: Info, Kind: Unlinked, File: e.w.relative(e.base),
+			Message: fmt.Sprintf("%s, written by another program or before firn linked lines; %s", plural(n, "line")+" without link", covered(e.chain.Loose()))})
+	}
+	if n := e.chain.Redacted; n > 0 {
+		e.add(Finding{Severity: Info, Kind: Redacted, File: e.w.relative(e.base),
+			Message: fmt.Sprintf("%s with parts left out on purpose, which have the hash of the original", plural(n, "line"))})
+	}
+	if e.chain.First == 0 {
+		return
+	}
+	lines, faults := e.explainChain()
+	damaged := e.damagedLines()
+	for _, f := range faults {
+		if f := e.chainFinding(f, lines, damaged); f != nil {
+			e.add(*f)
+		}
+	}
+}
+
+// covered describes how many lines at the end no link covers.
+func covered(loose int) string {
+	if loose == 0 {
+		return "later links cover them"
+	}
+	return "no link covers the last " + plural(loose, "line")
+}
+
+// chainLine is a line as shown in a finding.
+type chainLine struct {
+	file  string
+	place Place
+	entry firn.EntryID
+}
+
+// explainChain reads the transcript again and returns its lines and what was done to it.
+func (e *exam) explainChain() ([]chainLine, []hashchain.Fault) {
+	var lines []chainLine
+	var x *hashchain.Explainer
+	var owner firn.ID
+	e.part = -1
+	for line, err := range e.source().Lines(0) {
+		if err != nil || e.w.ctx.Err() != nil {
+			break
+		}
+		e.enter(line.Start)
+		r := e.reader.read(line)
+		if x == nil {
+			owner = e.chainOwner(r)
+			x = hashchain.NewExplainer(string(owner))
+		}
+		if line.Unfinished && len(r.entries) == 0 {
+			break
+		}
+		_, offset := journal.Split(line.Start)
+		l := chainLine{file: e.file, place: Place{Line: e.line, Offset: offset}}
+		given := hashchain.Line{Data: line.Data}
+		for _, found := range r.entries {
+			l.entry = found.glance.ID
+			given.ID, given.Parent = string(found.glance.ID), string(found.glance.Parent)
+		}
+		lines = append(lines, l)
+		if line.Gap != "" {
+			x.Skip()
+		} else {
+			x.Add(given)
+		}
+	}
+	if x == nil {
+		return nil, nil
+	}
+	if e.header != nil {
+		owner = e.header.Session
+	}
+	return lines, x.Faults(string(owner))
+}
+
+// damagedLines returns the lines that have another finding which explains why their links
+// do not fit, and whether it was repaired.
+func (e *exam) damagedLines() map[string]bool {
+	damaged := make(map[string]bool)
+	for _, f := range e.w.report.Findings {
+		if f.At == nil || f.Severity != Fault && !f.Repaired {
+			continue
+		}
+		switch f.Kind {
+		case Damaged, NUL, Glued, Torn, BadText, TooLong:
+			damaged[fmt.Sprint(f.File, f.At.Line)] = true
+		case Dangling:
+			damaged[fmt.Sprint(f.File, f.At.Line)] = f.Repaired
+		}
+	}
+	return damaged
+}
+
+// chainFinding returns the finding for a fault, or nil if another finding explains it.
+func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[string]bool) *Finding {
+	for n := f.From; n <= f.To; n++ {
+		if l := lines[n-1]; damaged[fmt.Sprint(l.file, l.place.Line)] {
+			return nil
+		}
+	}
+	first, last := lines[f.From-1], lines[f.To-1]
+	message, many := "", f.To > f.From
+	switch f.Kind {
+	case hashchain.Removed:
+		message = "entries before this one were removed after it was written"
+	case hashchain.Inserted:
+		message = fmt.Sprintf("%s inserted here later", plural(f.To-f.From+1, "line")+map[bool]string{true: " were", false: " was"}[many])
+	case hashchain.Reordered:
+		message = fmt.Sprintf("the lines from here to line %d are in another order than they were written", last.place.Line)
+	case hashchain.Swapped:
+		message = fmt.Sprintf("this is the transcript of session %s under another name", e.header.Session)
+	case hashchain.Unproven:
+		message = fmt.Sprintf("an entry was erased without leaving its hash, so the lines up to line %d cannot be checked", last.place.Line)
+	default:
+		message = "the entry was changed after it was written: it does not fit its hash"
+		if many {
+			message = fmt.Sprintf("this line or one up to line %d was changed after it was written: they do not fit the hash of the last one", last.place.Line)
+		}
+	}
+	return &Finding{Severity: Fault, Kind: "chain-" + Kind(f.Kind), File: first.file, At: &first.place, Entry: first.entry, Message: message,
+		Hint: "compare it with a backup or a mirror; if the change was intended: firn verify --accept"}
+}
