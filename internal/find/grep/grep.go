@@ -17,6 +17,7 @@ import (
 	"strings"
 	"sync"
 
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/mask"
 	"firn.dev/internal/find/search"
@@ -328,7 +329,7 @@ func hintOf(pattern *regexp.Regexp) *hint {
 
 // line matches one line.
 func (o Options) line(path string, number int, line []byte) (Match, bool) {
-	text := Readable(line)
+	text := Readable(hashchain.Without(bytes.TrimSuffix(line, []byte{'\n'})))
 	at := o.Pattern.FindIndex(text)
 	if at == nil {
 		return Match{}, false
