@@ -18,6 +18,7 @@ import (
 	"crypto/sha256"
 	"encoding/base64"
 	"errors"
+	"sync"
 )
 
 const (
@@ -75,7 +76,13 @@ func (s State) Next(line []byte) State {
 }
 
 // With returns the state after a line with a hash.
-func (s State) With(sum Sum) State { return State(hash(s[:], sum[:])) }
+func (s State) With(sum Sum) State {
+	var both [2 * stateBytes]byte
+	copy(both[:], s[:])
+	copy(both[stateBytes:], sum[:])
+	all := sha256.Sum256(both[:])
+	return State(all[:stateBytes])
+}
 
 // SumOf returns the hash of a line: of its content and salt, or the hash kept in the place
 // of an erased line.
@@ -124,13 +131,34 @@ func (s State) Append(buf []byte, start int) ([]byte, State) {
 	}
 	var raw [stateBytes + saltBytes]byte
 	salt := raw[stateBytes:]
-	_, _ = rand.Read(salt) // documented never to fail
+	readSalt(salt)
 	body = body[:len(body)-1]
 	next := s.With(sumOf(salt, body))
 	copy(raw[:], next[:])
 	buf = append(buf[:len(buf)-1], linkMember...)
 	buf = encoding.AppendEncode(buf, raw[:])
 	return append(buf, memberEnd...), next
+}
+
+// salts are random bytes read in advance: one system call serves many lines.
+var salts struct {
+	mu    sync.Mutex
+	bytes [64 * saltBytes]byte
+	left  int
+}
+
+// readSalt fills a salt with random bytes.
+func readSalt(salt []byte) {
+	salts.mu.Lock()
+	defer salts.mu.Unlock()
+	if salts.left == 0 {
+		_, _ = rand.Read(salts.bytes[:]) // documented never to fail
+		salts.left = len(salts.bytes)
+	}
+	next := salts.bytes[salts.left-saltBytes : salts.left]
+	copy(salt, next)
+	clear(next)
+	salts.left -= saltBytes
 }
 
 // cutLink splits a linked line into its body, without the closing brace, and its link.
