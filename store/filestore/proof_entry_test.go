@@ -10,6 +10,7 @@ import (
 	"testing"
 
 	"firn.dev"
+	"firn.dev/internal/base/hashchain"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
 	"firn.dev/window"
@@ -76,6 +77,8 @@ type reading struct {
 	gaps    []firn.Gap
 	// after counts, for each gap, the entries before it.
 	after []int
+	// links checks the hash chain, from the header on.
+	links *hashchain.Checker
 }
 
 // ids returns the IDs of the entries, in order.
@@ -90,6 +93,16 @@ func (r reading) ids() []firn.EntryID {
 // add adds the next record. An undecodable one is a gap.
 func (r *reading) add(rec store.Record) {
 	entry, err := rec.Entry()
+	if header, ok := entry.Body.(*firn.Header); ok && r.links == nil {
+		r.links = hashchain.NewChecker(string(header.Session))
+	}
+	switch {
+	case r.links == nil:
+	case rec.Gap != nil:
+		r.links.Skip() // a gap may be a part of a line only
+	default:
+		r.links.Add(rec.Line())
+	}
 	switch {
 	case rec.Gap != nil:
 		r.gaps, r.after = append(r.gaps, *rec.Gap), append(r.after, len(r.entries))
@@ -134,6 +147,9 @@ func (r reading) checkChain() error {
 			return fmt.Errorf("entry %s has the parent %q, but is after %q", e.ID, e.Parent, before)
 		}
 		before = e.ID
+	}
+	if c := r.links; c != nil && (c.First > 0 || c.Unlinked > 0 && len(r.gaps) == 0) {
+		return fmt.Errorf("the hash chain breaks at line %d; %d lines have no link", c.First, c.Unlinked)
 	}
 	return nil
 }
