@@ -10,8 +10,10 @@ import (
 	"fmt"
 	"io/fs"
 	"os"
+	"path/filepath"
 
 	"firn.dev"
+	"firn.dev/internal/disk/vfs"
 )
 
 // pemType is the type of the PEM block of a key file.
@@ -64,7 +66,8 @@ func PublicKey(key ed25519.PrivateKey) string {
 
 // WriteNew writes a file that only its owner can read, durably. It fails if the file exists.
 func WriteNew(path string, data []byte) error {
-	f, err := os.OpenFile(path, os.O_WRONLY|os.O_CREATE|os.O_EXCL, 0o600)
+	fsys := vfs.OS{}
+	f, err := fsys.Open(path, vfs.Create)
 	if err != nil {
 		return err
 	}
@@ -73,7 +76,7 @@ func WriteNew(path string, data []byte) error {
 		err = f.Sync()
 	}
 	if err = errors.Join(err, f.Close()); err != nil {
-		return errors.Join(err, os.Remove(path))
+		return errors.Join(err, fsys.Remove(path))
 	}
-	return nil
+	return fsys.SyncDir(filepath.Dir(path))
 }

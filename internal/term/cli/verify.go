@@ -20,8 +20,7 @@ import (
 type checkCommands struct{ *program }
 
 func (p checkCommands) verifyCommand() *cobra.Command {
-	var accept bool
-	var note, since, trust string
+	o := &verifyOptions{}
 	cmd := &cobra.Command{
 		Use:     "verify [SESSION|FILE|DIRECTORY]",
 		GroupID: "care",
@@ -52,44 +51,52 @@ public key that must have signed it.
 Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify --since anchor.json\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
 		Args:    atMostOne,
-		RunE: func(cmd *cobra.Command, args []string) error {
-			target, st, err := p.resolveTarget(cmd, args)
-			if err != nil {
-				return err
-			}
-			var heads []doctor.Head
-			if since != "" {
-				if heads, err = p.anchored(since, trust); err != nil {
-					return err
-				}
-			}
-			if st != nil && st.files == "" {
-				if since != "" {
-					return &hinted{fmt.Errorf("compare sessions that are not in files with an anchor: %w", firn.ErrUnsupported), "firn mirror copies them to files, which can be compared with --home"}
-				}
-				return p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
-					return p.verifyRemote(ctx, c, args, st.home, accept, note)
-				})(cmd, args)
-			}
-			bar := p.newBar("reading")
-			report, err := doctor.VerifyAccepted(func(limit int) (*doctor.Report, error) {
-				return doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit, Anchored: heads})
-			}, target, accept, note, p.now())
-			if err == nil {
-				err = doctor.CompareIndexes(cmd.Context(), target, report)
-			}
-			bar.Clear()
-			if err != nil {
-				return err
-			}
-			return p.report(report)
-		},
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.verify(cmd, args, o) },
 	}
-	cmd.Flags().BoolVar(&accept, "accept", false, "accept the faults found; they no longer count")
-	cmd.Flags().StringVar(&note, "note", "", "with --accept, a `note` saved with them")
-	cmd.Flags().StringVar(&since, "since", "", "compare with the anchor in this `file`")
-	cmd.Flags().StringVar(&trust, "trust", "", "with --since, the public `key` that must have signed it")
+	cmd.Flags().BoolVar(&o.accept, "accept", false, "accept the faults found; they no longer count")
+	cmd.Flags().StringVar(&o.note, "note", "", "with --accept, a `note` saved with them")
+	cmd.Flags().StringVar(&o.since, "since", "", "compare with the anchor in this `file`")
+	cmd.Flags().StringVar(&o.trust, "trust", "", "with --since, the public `key` that must have signed it")
 	return cmd
+}
+
+// verifyOptions are the flags of firn verify.
+type verifyOptions struct {
+	accept             bool
+	note, since, trust string
+}
+
+func (p checkCommands) verify(cmd *cobra.Command, args []string, o *verifyOptions) error {
+	target, st, err := p.resolveTarget(cmd, args)
+	if err != nil {
+		return err
+	}
+	var heads []doctor.Head
+	if o.since != "" {
+		if heads, err = p.anchored(o.since, o.trust); err != nil {
+			return err
+		}
+	}
+	if st != nil && st.files == "" {
+		if o.since != "" {
+			return &hinted{fmt.Errorf("compare sessions that are not in files with an anchor: %w", firn.ErrUnsupported), "firn mirror copies them to files, which can be compared with --home"}
+		}
+		return p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
+			return p.verifyRemote(ctx, c, args, st.home, o.accept, o.note)
+		})(cmd, args)
+	}
+	bar := p.newBar("reading")
+	report, err := doctor.VerifyAccepted(func(limit int) (*doctor.Report, error) {
+		return doctor.Verify(cmd.Context(), target, doctor.Options{Progress: bar.Set, Limit: limit, Anchored: heads})
+	}, target, o.accept, o.note, p.now())
+	if err == nil {
+		err = doctor.CompareIndexes(cmd.Context(), target, report)
+	}
+	bar.Clear()
+	if err != nil {
+		return err
+	}
+	return p.report(report)
 }
 
 // resolveTarget returns the files to check, or the sessions of the store in use, and then
