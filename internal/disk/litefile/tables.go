@@ -9,6 +9,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 	"unicode/utf8"
 
 	"firn.dev"
@@ -40,6 +41,21 @@ func Columns(db *sql.DB, table string) (map[string]bool, error) {
 		columns[name] = true
 	}
 	return columns, rows.Err()
+}
+
+// ColumnsExcept returns the columns of a table for a select, sorted, without those given.
+func ColumnsExcept(db *sql.DB, table string, without ...string) (string, error) {
+	has, err := Columns(db, table)
+	if err != nil {
+		return "", err
+	}
+	var list []string
+	for _, name := range slices.Sorted(maps.Keys(has)) {
+		if !slices.Contains(without, name) {
+			list = append(list, `"`+strings.ReplaceAll(name, `"`, `""`)+`"`)
+		}
+	}
+	return strings.Join(list, ", "), nil
 }
 
 // Check fails with ErrUnsupported if a table lacks one of the columns given, naming the
@@ -116,6 +132,8 @@ func appendValue(dst []byte, value any) []byte {
 		}
 	case bool:
 		return strconv.AppendBool(dst, v)
+	case time.Time:
+		return rawjson.AppendString(dst, v.UTC().Format(time.RFC3339Nano))
 	case string:
 		return appendText(dst, v)
 	case []byte:

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"time"
 
 	"firn.dev/internal/formats/dialect"
@@ -90,6 +91,13 @@ func homes(user string, tool dialect.Tool, others map[dialect.Name]string) []str
 	var list []string
 	for _, name := range tool.Layout().Homes() {
 		list = append(list, filepath.Join(user, filepath.FromSlash(name)))
+	}
+	if f, ok := tool.Layout().(dialect.Finder); ok {
+		for _, home := range f.FindHomes(os.DirFS(user)) {
+			if !slices.Contains(list, home) {
+				list = append(list, home)
+			}
+		}
 	}
 	return list
 }

@@ -34,10 +34,13 @@ const (
 	OpenCode Name = "opencode"
 	Gemini   Name = "gemini"
 	Copilot  Name = "copilot"
+	Crush    Name = "crush"
+	Goose    Name = "goose"
+	Cline    Name = "cline"
 )
 
 // recordTools lists them.
-var recordTools = []Name{OpenCode, Gemini, Copilot}
+var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline}
 
 // Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {

@@ -129,3 +129,10 @@ type Stamper interface {
 	// It is empty if that is not certain, because trusted rejects the time of a file.
 	Stamp(trusted func(time.Time) bool) string
 }
+
+// Finder is a [Layout] of a tool that records where its homes are, such as one for each
+// project. Use a type assertion to find out whether a layout implements it.
+type Finder interface {
+	// FindHomes returns the absolute paths of homes, in addition to the usual ones.
+	FindHomes(user fs.FS) []string
+}

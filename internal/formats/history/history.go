@@ -85,6 +85,9 @@ type Format struct {
 	Name dialect.Name
 	// Homes are the usual homes, relative to the user's home directory.
 	Homes []string
+	// FindHomes returns the paths of further homes, which the tool recorded below the user's
+	// home directory; it may be nil.
+	FindHomes func(user fs.FS) []string
 	// Source finds sessions; Decoder returns a decoder for one of them.
 	Source  Source
 	Decoder func() Decoder
@@ -195,12 +198,13 @@ func Millis(ms int64) time.Time {
 	return time.UnixMilli(ms).UTC()
 }
 
-// Seconds returns the time of a number of seconds since 1970; zero for 0.
-func Seconds(s int64) time.Time {
-	if s <= 0 {
-		return time.Time{}
+// Unix returns the time of a number of seconds or milliseconds since 1970; zero for 0. Tools
+// changed from one to the other; a number of milliseconds would be a year above 5000.
+func Unix(n int64) time.Time {
+	if n < 100_000_000_000 {
+		n *= 1000
 	}
-	return time.Unix(s, 0).UTC()
+	return Millis(n)
 }
 
 // Object returns raw JSON if it is an object, on one line, and otherwise an empty object.

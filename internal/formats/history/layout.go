@@ -27,6 +27,14 @@ type layout Tool
 // Homes returns the tool's usual homes.
 func (l layout) Homes() []string { return l.format.Homes }
 
+// FindHomes implements [dialect.Finder].
+func (l layout) FindHomes(user fs.FS) []string {
+	if l.format.FindHomes == nil {
+		return nil
+	}
+	return l.format.FindHomes(user)
+}
+
 // Owns reports whether a directory is a home of the tool.
 func (l layout) Owns(home fs.FS) bool { return l.format.Source.Owns(home) }
 

@@ -57,6 +57,9 @@ func (v *view) refresh() {
 			v.faults = append(v.faults, err)
 			continue
 		}
+		if s.Updated.IsZero() {
+			s.Updated = s.Created
+		}
 		name := path.Join(recordsDir, string(sessionID(v.format.Name, s.ID))+".jsonl")
 		for n := 2; v.has(name); n++ { // the tool has two sessions with this ID
 			name = path.Join(recordsDir, dialect.UUID(string(v.format.Name), fmt.Sprintf("%s/%d", s.ID, n))+".jsonl")
