@@ -10,6 +10,7 @@
 package history
 
 import (
+	"bytes"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -207,11 +208,13 @@ func Unix(n int64) time.Time {
 	return Millis(n)
 }
 
-// Object returns raw JSON if it is an object, on one line, and otherwise an empty object.
+// Object returns raw JSON without white space if it is an object, and otherwise an empty
+// object.
 func Object(raw []byte) json.RawMessage {
 	if r := rawjson.New(raw); r.Kind() == rawjson.Object {
-		if line := rawjson.CleanLine(raw); line != nil {
-			return line
+		var compact bytes.Buffer
+		if line := rawjson.CleanLine(raw); line != nil && json.Compact(&compact, line) == nil {
+			return compact.Bytes()
 		}
 	}
 	return json.RawMessage("{}")

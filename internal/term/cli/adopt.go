@@ -35,8 +35,8 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
 		Short: "Find other tools' sessions; with --yes, mirror them",
 		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
-Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush and Goose. The
-list shows what is there and when the tool itself will delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
+Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush, Goose, Cline and
+Roo Code. The list shows what is there and when the tool itself will delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
 search and chat include these sessions. Originals are only read, and sessions
 that a tool deletes later stay in the mirror. Only transcripts and their
 metadata are copied, never API keys or settings. If --home is another tool's

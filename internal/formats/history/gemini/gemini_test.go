@@ -64,7 +64,7 @@ func TestOthers(t *testing.T) {
   title: "An old chat"
   custom gemini:session
   user: "run it"
-  assistant: call c1 run_shell_command {"command": "false"} | call c2 glob {} (google/gemini-2.5-pro toolUse)
+  assistant: call c1 run_shell_command {"command":"false"} | call c2 glob {} (google/gemini-2.5-pro toolUse)
   toolResult: failed c1 run_shell_command "exit 1"
   toolResult: failed c2 glob 
   custom gemini:info
