@@ -110,10 +110,14 @@ func importConflict(err error, id firn.ID) error {
 
 // formatOf returns the format of a transcript.
 func (g *exchanger) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool, error) {
-	if in.From != "" {
-		return g.tool(in.From)
-	}
 	first, err := stream.Peek(sniff)
+	if in.From != "" {
+		tool, err := g.tool(in.From)
+		if err == nil && !isTranscriptOf(tool, first) {
+			return nil, &wire.Problem{Kind: wire.Unsupported, Message: fmt.Sprintf("it is not a transcript but a file of %s, which cannot be imported directly", tool.Name()), Hint: "to mirror the sessions of the tool: firn adopt"}
+		}
+		return tool, err
+	}
 	if len(first) == 0 {
 		if err != nil && err != io.EOF {
 			return nil, err
@@ -122,9 +126,19 @@ func (g *exchanger) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool
 	}
 	name, err := dialect.Detect(first)
 	if err != nil {
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: "cannot detect the format of the transcript from its first lines", Hint: "set the format, for example --from claudecode (over HTTP, from=claudecode)"}
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "cannot detect the format of the transcript from its first lines", Hint: "set the format, for example --from claudecode (over HTTP, from=claudecode); for a database or a log of another tool: firn adopt"}
 	}
 	return g.tool(string(name))
+}
+
+// isTranscriptOf reports whether a file may be a transcript of a tool. That of a tool that
+// keeps its sessions in another form has a head, which has the ID of the session.
+func isTranscriptOf(tool dialect.Tool, first []byte) bool {
+	if _, ok := tool.(dialect.Viewer); !ok {
+		return true
+	}
+	name, err := dialect.Detect(first)
+	return err == nil && name == tool.Name()
 }
 
 // incoming returns the transcript as a source, and the session ID. It reads ahead to the

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"fmt"
 	"slices"
+	"strings"
 
 	"firn.dev"
 	"firn.dev/internal/base/rawjson"
@@ -17,8 +18,14 @@ import (
 // A file without its header is identified by its lines: bare messages are Cersei's, unless
 // one of the lines is written only by CrabTalk. Each file of a folder in which CrabTalk
 // stored a session step by step is CrabTalk's.
+//
+// Files of tools that are read as record transcripts are not transcripts themselves: a
+// database, or the log of GitHub Copilot CLI, whose lines resemble those of pi.
 func Detect(firstLines []byte) (Name, error) {
 	bare := false
+	if bytes.HasPrefix(firstLines, []byte("SQLite format 3\x00")) {
+		return "", fmt.Errorf("detect the format of a session: %w: it is a database; firn adopt reads the databases of known tools", firn.ErrUnsupported)
+	}
 	for len(firstLines) > 0 {
 		line, rest, whole := bytes.Cut(firstLines, []byte{'\n'})
 		firstLines = rest
@@ -29,6 +36,9 @@ func Detect(firstLines []byte) (Name, error) {
 				continue
 			}
 			t := readTraits(piece.Bytes)
+			if t.copilotEvent() {
+				return "", fmt.Errorf("detect the format of a session: %w: it is a log of GitHub Copilot CLI, which firn adopt reads", firn.ErrUnsupported)
+			}
 			if name := t.dialect(); name != "" {
 				return name, nil
 			}
@@ -122,6 +132,12 @@ func (t traits) dialect() Name {
 		return ClaudeCode
 	}
 	return ""
+}
+
+// copilotEvent reports whether the line is an event in a log of GitHub Copilot CLI, such as
+// session.start.
+func (t traits) copilotEvent() bool {
+	return strings.Contains(t.kind, ".") && t.all("data", "id", "timestamp")
 }
 
 // header returns the dialect of a line of type "session", which three formats begin with.

@@ -128,3 +128,17 @@ func TestDetectNothing(t *testing.T) {
 		}
 	}
 }
+
+// TestDetectRaw checks that files of tools that are read as records are taken for no
+// transcript.
+func TestDetectRaw(t *testing.T) {
+	for _, text := range []string{
+		`{"type":"session.start","data":{"version":1},"id":"a","timestamp":"2026-11-18T00:21:44Z","parentId":null}`,
+		`{"type":"user.message","data":{},"id":"b","timestamp":"2026-11-18T00:21:44Z","parentId":"a"}` + "\n" + `{"type":"abort","data":{},"id":"c","timestamp":"2026-11-18T00:21:44Z","parentId":"b"}`,
+		"SQLite format 3\x00\n" + `{"role":"user","content":[]}` + "\n",
+	} {
+		if name, err := Detect([]byte(text)); !errors.Is(err, firn.ErrUnsupported) {
+			t.Errorf("%q is detected as %q, %v", text, name, err)
+		}
+	}
+}

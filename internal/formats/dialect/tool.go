@@ -168,6 +168,9 @@ type Viewer interface {
 	// View returns the home with its sessions as transcripts. A mirror, which has
 	// transcripts already, is returned unchanged.
 	View(home fs.FS) fs.FS
+	// Raw lists the files of the home that hold the sessions in the tool's own form, which
+	// cannot be read as transcripts.
+	Raw(home fs.FS) []string
 }
 
 // ReadOnly is a [Tool] whose sessions cannot be written.

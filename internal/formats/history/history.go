@@ -124,6 +124,9 @@ func (t Tool) Limits() []dialect.Limit {
 // View implements [dialect.Viewer].
 func (t Tool) View(home fs.FS) fs.FS { return newView(t.format, home) }
 
+// Raw implements [dialect.Viewer].
+func (t Tool) Raw(home fs.FS) []string { return t.format.Source.Files(home) }
+
 // ReadOnly implements [dialect.ReadOnly].
 func (t Tool) ReadOnly() error {
 	return fmt.Errorf("%w: firn reads the sessions of %s but cannot write them", firn.ErrUnsupported, t.format.Name)

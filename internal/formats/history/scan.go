@@ -5,7 +5,9 @@ import (
 	"errors"
 	"fmt"
 	"strconv"
+	"strings"
 	"time"
+	"unicode"
 
 	"firn.dev"
 	"firn.dev/internal/base/rawjson"
@@ -94,6 +96,7 @@ func (s *scanner) addHeader(head Head) {
 	} else if head.Parent != "" {
 		h.ParentSession = string(sessionID(s.format.Name, head.Parent))
 	}
+	s.used[firn.EntryID(h.Session)] = true // a store reserves it
 	s.out = append(s.out, firn.Entry{Time: s.time, Body: h})
 }
 
@@ -117,9 +120,15 @@ func (s *scanner) add(id string, items []Item) {
 	}
 }
 
-// unused returns an ID that no entry has: the given one, if possible.
+// maxID is the maximum length of a tool's ID of a record in bytes, below that of entry IDs
+// to leave space for suffixes.
+const maxID = 100
+
+// unused returns an ID that no entry has and that a store accepts: the given one, if
+// possible. The ID of a record that has none, or one that is too long or not printable, is
+// made from its line number.
 func (s *scanner) unused(id string) firn.EntryID {
-	if id = Clean(id); id == "" || id == string(firn.Root) {
+	if id = Clean(id); id == "" || id == string(firn.Root) || len(id) > maxID || strings.ContainsFunc(id, unicode.IsControl) {
 		id = "line-" + strconv.Itoa(s.number)
 	}
 	name := firn.EntryID(id)

@@ -97,6 +97,9 @@ func (p exchangeCommands) imports(name, from string) ([]transcript, error) {
 		return nil, fmt.Errorf("import: %w", err)
 	}
 	if !info.IsDir() {
+		if tool, home, ok := rawFileOf(name); ok {
+			return nil, notTranscripts(tool, home)
+		}
 		return []transcript{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleFromHome(name, from)}, files: []string{name}, size: info.Size()}}, nil
 	}
 	if tool, ok := ownerOf(name, from); ok {
@@ -131,6 +134,31 @@ func titleFromHome(name, from string) string {
 	return ""
 }
 
+// rawFileOf returns the tool, and its home, that keeps sessions in a file in another form
+// than transcripts.
+func rawFileOf(name string) (dialect.Tool, string, bool) {
+	file, err := filepath.Abs(name)
+	if err != nil {
+		return nil, "", false
+	}
+	dir := filepath.Dir(file)
+	for range homeDepth {
+		tree := os.DirFS(dir)
+		tool, _ := dialects.OwnerOf(dir)
+		rel, err := filepath.Rel(dir, file)
+		if v, ok := tool.(dialect.Viewer); ok && err == nil && v.View(tree) != tree && slices.Contains(v.Raw(tree), filepath.ToSlash(rel)) {
+			return tool, dir, true
+		}
+		dir = filepath.Dir(dir)
+	}
+	return nil, "", false
+}
+
+// notTranscripts is the error for importing files of a tool that are not transcripts.
+func notTranscripts(tool dialect.Tool, home string) error {
+	return &hinted{failure.Of(firn.ErrUnsupported, "%s keeps its sessions in files that cannot be imported directly", tool.Name()), "to mirror them: firn adopt " + quote(home) + " --yes"}
+}
+
 // ownerOf returns the tool that a home directory belongs to.
 func ownerOf(dir, from string) (dialect.Tool, bool) {
 	if from != "" {
@@ -145,7 +173,7 @@ func ofTool(dir string, tool dialect.Tool) ([]transcript, error) {
 	var list []transcript
 	tree := os.DirFS(dir)
 	if err := dialect.Writable(tool); err != nil && dialect.Tree(tool, tree) != tree {
-		return nil, &hinted{failure.Of(firn.ErrUnsupported, "%s keeps its sessions in files that cannot be imported directly", tool.Name()), "to mirror them: firn adopt " + quote(dir) + " --yes"}
+		return nil, notTranscripts(tool, dir)
 	}
 	for t, err := range tool.Layout().Transcripts(tree) {
 		if err != nil {

@@ -1,0 +1,103 @@
+package main
+
+import (
+	"os"
+	"path/filepath"
+	"strings"
+	"testing"
+
+	"firn.dev/internal/formats/history/historytest"
+)
+
+// recordTools has a home with a session for every tool whose sessions are read as records.
+// The directory is relative to the user's home, testdata to the packages of the tools.
+var recordTools = []struct{ name, dir, testdata, id, file, database, text string }{
+	{name: "gemini", dir: ".gemini", testdata: "gemini", id: "d62832ea-e6f2-4af9-a301-1101ec4a74af", file: "tmp/w/chats/session-2026-11-18T00-22-d62832ea.jsonl"},
+	{name: "copilot", dir: ".copilot", testdata: "copilot", id: "292f4f0a-91b1-4384-b0f2-281d38fbbffd", file: "session-state/292f4f0a-91b1-4384-b0f2-281d38fbbffd/events.jsonl"},
+	{name: "cline", dir: ".cline/data", testdata: "cline", id: "1794964122832_0kw8q", file: "sessions/1794964122832_0kw8q/1794964122832_0kw8q.messages.json"},
+	{name: "roo", dir: ".config/Code/User/globalStorage/rooveterinaryinc.roo-cline", id: "1767323045000", file: "tasks/1767323045000/api_conversation_history.json",
+		text: `[{"role":"user","content":[{"type":"text","text":"please read note.txt"}],"ts":1767323045000},{"role":"assistant","content":[{"type":"text","text":"hello glacier"}]}]`},
+	{name: "opencode", dir: ".local/share/opencode", id: "ses_e13faf606ffetuCMP0PubTSphg", file: "opencode.db", database: `
+create table session (id text primary key, project_id text not null, parent_id text, slug text not null, directory text not null, title text not null, version text not null, time_created integer not null, time_updated integer not null, time_archived integer);
+create table message (id text primary key, session_id text not null, time_created integer not null, time_updated integer not null, data text not null);
+create table part (id text primary key, message_id text not null, session_id text not null, time_created integer not null, time_updated integer not null, data text not null);
+insert into session values('ses_e13faf606ffetuCMP0PubTSphg','1b0f',null,'gentle-orchid','/w','Reading a note','1.18.33',1794961115641,1794961137000,null);
+insert into message values('msg_1','ses_e13faf606ffetuCMP0PubTSphg',1794961116050,1794961134710,'{"role":"user","time":{"created":1794961116050}}'), ('msg_2','ses_e13faf606ffetuCMP0PubTSphg',1794961122415,1794961133688,'{"role":"assistant","modelID":"fake","providerID":"fake","time":{"created":1794961122415,"completed":1794961133671},"finish":"stop"}');
+insert into part values('prt_1','msg_1','ses_e13faf606ffetuCMP0PubTSphg',1,1,'{"type":"text","text":"please read note.txt"}'), ('prt_2','msg_2','ses_e13faf606ffetuCMP0PubTSphg',1,1,'{"type":"text","text":"hello glacier"}');`},
+	{name: "crush", dir: ".crush", id: "6f2a4c1e", file: "crush.db", database: `
+create table sessions (id text primary key, parent_session_id text, title text not null, message_count integer not null default 0, cost real not null default 0.0, updated_at integer not null, created_at integer not null);
+create table messages (id text primary key, session_id text not null, role text not null, parts blob not null default '[]', model text, provider text, is_summary_message integer not null default 0, created_at integer not null, updated_at integer not null, finished_at integer);
+insert into sessions values('6f2a4c1e','','Reading',2,0.5,1794961137,1794961115);
+insert into messages values('m1','6f2a4c1e','user','[{"type":"text","data":{"text":"please read note.txt"}}]',null,null,0,1794961116,1794961116,null), ('m2','6f2a4c1e','assistant','[{"type":"text","data":{"text":"hello glacier"}},{"type":"finish","data":{"reason":"end_turn","time":1}}]','fake','p',0,1794961117,1794961117,null);`},
+	{name: "goose", dir: ".local/share/goose", id: "20260102_1", file: "sessions/sessions.db", database: `
+create table sessions (id text primary key, name text not null default '', description text not null default '', user_set_name boolean default false, session_type text not null default 'user', working_dir text not null, created_at timestamp default current_timestamp, updated_at timestamp default current_timestamp, extension_data text default '{}');
+create table messages (id integer primary key autoincrement, session_id text not null, role text not null, content_json text not null, created_timestamp integer not null, timestamp timestamp default '2026-01-02 03:04:05', tokens integer, metadata_json text);
+insert into sessions values('20260102_1','Reading','',0,'user','/w','2026-01-02 03:04:05','2026-01-02 03:05:05','{}');
+insert into messages(session_id, role, content_json, created_timestamp) values('20260102_1','user','[{"type":"text","text":"please read note.txt"}]',1767323045), ('20260102_1','assistant','[{"type":"text","text":"hello glacier"}]',1767323046);`},
+}
+
+// TestContinueAdoptedRecords continues a mirrored session of every tool whose sessions are
+// read as records. The tool's raw files are imported or refused with a hint, never taken for
+// those of another tool.
+func TestContinueAdoptedRecords(t *testing.T) {
+	for _, tool := range recordTools {
+		t.Run(tool.name, func(t *testing.T) {
+			home, user := t.TempDir(), t.TempDir()
+			dir := filepath.Join(user, filepath.FromSlash(tool.dir))
+			switch {
+			case tool.testdata != "":
+				if err := os.CopyFS(dir, os.DirFS(filepath.Join("../../internal/formats/history", tool.testdata, "testdata"))); err != nil {
+					t.Fatal(err)
+				}
+			case tool.database != "":
+				if err := historytest.Database(t, dir, tool.file, tool.database).Close(); err != nil {
+					t.Fatal(err)
+				}
+			default:
+				historytest.Put(t, dir, tool.file, tool.text)
+			}
+			run := func(args ...string) (string, error) {
+				cmd := firnCommand(home, args...)
+				cmd.Env = append(cmd.Env, "HOME="+user, "XDG_DATA_HOME=", "COPILOT_HOME=", "FIRN_MODEL=firn/offline")
+				out, err := cmd.CombinedOutput()
+				return string(out), err
+			}
+			out, err := run("import", filepath.Join(dir, filepath.FromSlash(tool.file)))
+			if err == nil || !strings.Contains(out, "firn adopt "+dir+" --yes") {
+				t.Errorf("import of a raw file: %v\n%s", err, out)
+			}
+			copied := filepath.Join(t.TempDir(), filepath.Base(tool.file))
+			data, err := os.ReadFile(filepath.Join(dir, filepath.FromSlash(tool.file)))
+			if err != nil {
+				t.Fatal(err)
+			}
+			historytest.Put(t, filepath.Dir(copied), filepath.Base(copied), string(data))
+			for _, args := range [][]string{{copied}, {copied, "--from", owner(tool.name)}} {
+				if out, err := run(append([]string{"import"}, args...)...); err == nil || !strings.Contains(out, "firn adopt") {
+					t.Errorf("import of a copied file %v: %v\n%s", args, err, out)
+				}
+			}
+			if out, err := run("adopt", "--yes"); err != nil || !strings.Contains(out, "1 new") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if out, err := run("chat", "-r", tool.id, "-p", "what is 6*7"); err != nil || !strings.Contains(out, "6*7 = 42") {
+				t.Fatalf("%v\n%s", err, out)
+			}
+			if out, err := run("cat", tool.id); err != nil || !strings.Contains(out, "hello glacier") || !strings.Contains(out, "6*7 = 42") {
+				t.Errorf("the continued session: %v\n%s", err, out)
+			}
+			if out, err := run("ls", "--json"); err != nil || !strings.Contains(out, `"total": 1`) {
+				t.Errorf("the sessions: %v\n%s", err, out)
+			}
+			verify(t, home)
+		})
+	}
+}
+
+// owner returns the name of the format of a tool: Roo Code has that of Cline.
+func owner(tool string) string {
+	if tool == "roo" {
+		return "cline"
+	}
+	return tool
+}
