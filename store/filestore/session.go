@@ -176,7 +176,9 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 		return end, err
 	}
 	s.advance(end, ready)
-	s.chain = linked.at(end)
+	if len(ready) > 0 {
+		s.chain = linked.at(end)
+	}
 	s.mu.Unlock()
 
 	err = wait.Wait()

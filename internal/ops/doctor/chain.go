@@ -71,6 +71,9 @@ func (e *exam) concludeChain() {
 			e.add(*f)
 		}
 	}
+	for range e.chain.Broken - len(faults) {
+		e.w.report.countOnly(Finding{Severity: Fault, Kind: ChainChanged})
+	}
 }
 
 // covered describes how many lines at the end no link covers.
