@@ -29,6 +29,8 @@ const (
 	Missing Kind = "anchor-missing"
 	// Purged is a session that was purged after the anchor.
 	Purged Kind = "anchor-purged"
+	// NotAnchored is a session that the anchor did not record.
+	NotAnchored Kind = "anchor-none"
 )
 
 // Head is the end of a session's hash chain.
@@ -108,7 +110,7 @@ func readHead(ctx context.Context, source journal.Source, session firn.ID) (Head
 
 // anchoredState returns the state that the anchor recorded for the session.
 func (e *exam) anchoredState() []hashchain.State {
-	if head, ok := e.w.anchored[e.session]; ok && (e.named || e.w.target.Home) {
+	if head, ok := e.w.anchored[e.owner]; ok {
 		return []hashchain.State{head.State}
 	}
 	return nil
@@ -116,11 +118,19 @@ func (e *exam) anchoredState() []hashchain.State {
 
 // concludeAnchor adds a finding if the transcript is not what the anchor recorded.
 func (e *exam) concludeAnchor() {
-	head, ok := e.w.anchored[e.session]
-	if !ok || !e.named && !e.w.target.Home {
+	if len(e.w.anchored) == 0 {
 		return
 	}
-	e.w.compared[e.session] = true
+	if e.owner == "" {
+		e.owner = e.session // it has no lines
+	}
+	head, ok := e.w.anchored[e.owner]
+	if !ok {
+		e.add(Finding{Severity: Info, Kind: NotAnchored, File: e.w.relative(e.base), Message: "the anchor did not record this session; if it is not newer, its name was changed"})
+		return
+	}
+	e.w.compared[e.owner] = true
+	e.w.report.Anchored++
 	if e.chain != nil && e.chain.Reached(head.State) {
 		e.w.report.Proven++
 		return
@@ -129,7 +139,7 @@ func (e *exam) concludeAnchor() {
 		Message: "the transcript up to this entry is not the one that the anchor recorded: it was changed, and its hashes were made anew",
 		Hint:    "compare it with a backup from the time of the anchor"}
 	if e.chain != nil && e.chain.First > 0 {
-		f.Message = "the transcript up to this entry is not the one that the anchor recorded: see the other fault"
+		f.Message = "the transcript up to this entry is not the one that the anchor recorded: its hashes do not fit either"
 	}
 	if head.Entry != "" && e.tree.Find(head.Entry) < 0 {
 		f.Kind, f.Message = RolledBack, "the anchor recorded this entry, and the transcript does not contain it: an older copy is in its place, or its end was removed"
@@ -146,14 +156,15 @@ func (w *verifier) concludeMissing() error {
 		if w.compared[head.Session] {
 			continue
 		}
-		f := Finding{Severity: Fault, Kind: Missing, Session: head.Session, Entry: head.Entry,
-			Message: "the anchor recorded this session, and it does not exist", Hint: "restore it from a backup"}
+		w.report.Anchored++
+		f := Finding{Severity: Fault, Kind: Missing, Session: head.Session,
+			Message: fmt.Sprintf("the anchor recorded session %s, and it does not exist", head.Session), Hint: "restore it from a backup"}
 		switch purged, err := w.purged(head.Session); {
 		case err != nil:
 			return fmt.Errorf("look for a receipt of session %s: %w", head.Session, err)
 		case purged:
 			f.Severity, f.Kind, f.Hint = Warn, Purged, ""
-			f.Message = "the session was purged after the anchor, according to its receipt"
+			f.Message = fmt.Sprintf("session %s was purged, according to receipts/%s.json in the home", head.Session, head.Session)
 		default:
 			w.report.Faulty++
 		}

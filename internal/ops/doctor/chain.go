@@ -25,7 +25,8 @@ const (
 // link checks the link of a line.
 func (e *exam) link(line journal.Line, r lineResult) {
 	if e.chain == nil {
-		e.chain = hashchain.NewChecker(string(e.chainOwner(r)), e.anchoredState()...)
+		e.owner = e.chainOwner(r)
+		e.chain = hashchain.NewChecker(string(e.owner), e.anchoredState()...)
 	}
 	switch {
 	case line.Gap != "":
@@ -55,7 +56,7 @@ func (e *exam) concludeChain() {
 	}
 	if n := e.chain.Unlinked; n > 0 && e.chain.Linked > 0 {
 		e.add(Finding{Severity: Info, Kind: Unlinked, File: e.w.relative(e.base),
-			Message: fmt.Sprintf("%s, written by another program or before firn linked lines; %s", plural(n, "line")+" without link", covered(e.chain.Loose()))})
+			Message: fmt.Sprintf("%s, written by another program, by a repair, or before firn linked lines; %s", plural(n, "line")+" without link", covered(e.chain.Loose()))})
 	}
 	if n := e.chain.Redacted; n > 0 {
 		e.add(Finding{Severity: Info, Kind: Redacted, File: e.w.relative(e.base),
@@ -94,8 +95,7 @@ type chainLine struct {
 // explainChain reads the transcript again and returns its lines and what was done to it.
 func (e *exam) explainChain() ([]chainLine, []hashchain.Fault) {
 	var lines []chainLine
-	var x *hashchain.Explainer
-	var owner firn.ID
+	x := hashchain.NewExplainer(string(e.owner))
 	e.part = -1
 	for line, err := range e.source().Lines(0) {
 		if err != nil || e.w.ctx.Err() != nil {
@@ -103,10 +103,6 @@ func (e *exam) explainChain() ([]chainLine, []hashchain.Fault) {
 		}
 		e.enter(line.Start)
 		r := e.reader.read(line)
-		if x == nil {
-			owner = e.chainOwner(r)
-			x = hashchain.NewExplainer(string(owner))
-		}
 		if line.Unfinished && len(r.entries) == 0 {
 			break
 		}
@@ -124,9 +120,7 @@ func (e *exam) explainChain() ([]chainLine, []hashchain.Fault) {
 			x.Add(given)
 		}
 	}
-	if x == nil {
-		return nil, nil
-	}
+	owner := e.owner
 	if e.header != nil {
 		owner = e.header.Session
 	}
@@ -134,28 +128,32 @@ func (e *exam) explainChain() ([]chainLine, []hashchain.Fault) {
 }
 
 // damagedLines returns the lines that have another finding which explains why their links
-// do not fit, and whether it was repaired.
-func (e *exam) damagedLines() map[string]bool {
-	damaged := make(map[string]bool)
+// do not fit.
+func (e *exam) damagedLines() map[string]Finding {
+	damaged := make(map[string]Finding)
 	for _, f := range e.w.report.Findings {
 		if f.At == nil || f.Severity != Fault && !f.Repaired {
 			continue
 		}
 		switch f.Kind {
-		case Damaged, NUL, Glued, Torn, BadText, TooLong:
-			damaged[fmt.Sprint(f.File, f.At.Line)] = true
-		case Dangling:
-			damaged[fmt.Sprint(f.File, f.At.Line)] = f.Repaired
+		case Damaged, NUL, Glued, Torn, BadText, TooLong, Dangling:
+			damaged[fmt.Sprint(f.File, f.At.Line)] = f
 		}
 	}
 	return damaged
 }
 
-// chainFinding returns the finding for a fault, or nil if another finding explains it.
-func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[string]bool) *Finding {
+// chainFinding returns the finding for a fault, or nil if another finding explains it. A
+// repair adds a placeholder for entries that were removed, but does not explain why.
+func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[string]Finding) *Finding {
+	severity, repaired := Fault, false
 	for n := f.From; n <= f.To; n++ {
-		if l := lines[n-1]; damaged[fmt.Sprint(l.file, l.place.Line)] {
+		l := lines[n-1]
+		switch other, ok := damaged[fmt.Sprint(l.file, l.place.Line)]; {
+		case ok && other.Kind != Dangling:
 			return nil
+		case ok && other.Repaired:
+			severity, repaired = Warn, true
 		}
 	}
 	first, last := lines[f.From-1], lines[f.To-1]
@@ -177,6 +175,15 @@ func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[st
 			message = fmt.Sprintf("this line or one up to line %d was changed after it was written: they do not fit the hash of the last one", last.place.Line)
 		}
 	}
-	return &Finding{Severity: Fault, Kind: "chain-" + Kind(f.Kind), File: first.file, At: &first.place, Entry: first.entry, Message: message,
-		Hint: "compare it with a backup or a mirror; if the change was intended: firn verify --accept"}
+	return &Finding{Severity: severity, Repaired: repaired, Kind: "chain-" + Kind(f.Kind), File: first.file, At: &first.place, Entry: first.entry,
+		Message: message, Hint: e.chainHint(severity)}
+}
+
+// chainHint returns the hint for a fault of the hash chain.
+func (e *exam) chainHint(severity Severity) string {
+	const compare = "compare it with a backup or a mirror"
+	if severity != Fault || !e.w.target.Home {
+		return compare
+	}
+	return compare + "; if the change was intended: firn verify " + e.name() + " --accept"
 }

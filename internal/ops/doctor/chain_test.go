@@ -3,6 +3,7 @@ package doctor
 import (
 	"bytes"
 	"context"
+	"fmt"
 	"os"
 	"path/filepath"
 	"slices"
@@ -13,6 +14,7 @@ import (
 	"firn.dev/internal/base/hashchain"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
 )
@@ -166,6 +168,59 @@ func TestChainSurvivesPurge(t *testing.T) {
 	}
 	if faults := faultsOf(t, home); len(faults) == 0 {
 		t.Error("a changed hash of an erased entry is not a fault")
+	}
+}
+
+// TestRepairedRemoval checks that a placeholder for a removed entry does not hide that it was
+// removed.
+func TestRepairedRemoval(t *testing.T) {
+	home, first, _ := linkedHome(t, 0)
+	lines := linesOf(t, first)
+	gone, err := native.New().Decode(lines[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	lines = slices.Delete(lines, 2, 3)
+	placeholder := fmt.Sprintf(`{"type":"custom","customType":"firn.repair","data":{},"id":"%s","parentId":"%s","timestamp":"2026-11-15T02:40:15.045Z"}`, gone.ID, gone.Parent)
+	write(t, first, join(append(lines, []byte(placeholder))))
+	target, err := OpenHome(nil, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	report, err := Verify(t.Context(), target, Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Kind == ChainRemoved && f.Severity == Warn && f.Repaired }) {
+		t.Errorf("findings: %+v", report.Findings)
+	}
+}
+
+// TestAnchoredFile compares a file outside a home, and one that the anchor did not record.
+func TestAnchoredFile(t *testing.T) {
+	home, first, _ := linkedHome(t, 0)
+	target, err := OpenHome(nil, home)
+	if err != nil {
+		t.Fatal(err)
+	}
+	heads, _, err := Heads(t.Context(), target)
+	if err != nil {
+		t.Fatal(err)
+	}
+	copied := filepath.Join(t.TempDir(), "copy.jsonl")
+	for n, ok := range map[int]bool{6: true, 3: false} {
+		write(t, copied, join(linesOf(t, first)[:n]))
+		if target, err = Find(nil, home, copied); err != nil {
+			t.Fatal(err)
+		}
+		report, err := Verify(t.Context(), target, Options{Anchored: heads})
+		if err != nil || report.Anchored != 1 || report.OK() != ok {
+			t.Errorf("%d lines: %+v, %v", n, report, err)
+		}
+	}
+	report, err := Verify(t.Context(), target, Options{Anchored: heads[1:]})
+	if err != nil || report.Anchored != 0 || !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Kind == NotAnchored }) {
+		t.Errorf("%+v, %v", report, err)
 	}
 }
 

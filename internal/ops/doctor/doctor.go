@@ -144,8 +144,8 @@ type Report struct {
 	// those accepted by this run.
 	Accepted      []Finding `json:"accepted,omitempty"`
 	NewlyAccepted int       `json:"newlyAccepted,omitempty"`
-	// Anchored counts the sessions of the anchor, Proven those that still contain everything
-	// it recorded, except for erased entries.
+	// Anchored counts the sessions that were compared with the anchor, Proven those that
+	// still contain everything it recorded, except for erased entries.
 	Anchored int `json:"anchored,omitempty"`
 	Proven   int `json:"proven,omitempty"`
 	// Checks are the checks of the home, if it was examined as a whole.

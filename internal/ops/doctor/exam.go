@@ -43,8 +43,10 @@ type exam struct {
 	failed           bool // a part could not be read completely
 	skipped          bool // a line was too long to be read
 
-	// chain checks the links of the lines; nil before the first line.
+	// chain checks the links of the lines; nil before the first line. owner is the session
+	// that they should belong to.
 	chain *hashchain.Checker
+	owner firn.ID
 
 	files, entries int
 	bytes          int64

@@ -106,7 +106,7 @@ func (r *Report) proof() string {
 	if r.Anchored == 0 {
 		return ""
 	}
-	return fmt.Sprintf("  %s of %s in the anchor contain all that it recorded\n", prose.Grouped(int64(r.Proven)), plural(r.Anchored, "session"))
+	return fmt.Sprintf("  compared %s with the anchor: %s with all that it recorded\n", plural(r.Anchored, "session"), prose.Grouped(int64(r.Proven)))
 }
 
 func (r *Report) acceptedResult() string {
@@ -149,7 +149,7 @@ func (p *Plan) Text() string {
 		if b.Len() > 0 {
 			b.WriteByte('\n')
 		}
-		fmt.Fprintf(&b, "%s that cannot be repaired by appending (readers skip them):\n", plural(len(p.Left), "fault"))
+		fmt.Fprintf(&b, "%s that cannot be repaired by appending:\n", plural(len(p.Left), "fault"))
 		writeFindings(&b, p.Left)
 	}
 	if b.Len() > 0 {

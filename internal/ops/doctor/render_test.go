@@ -63,7 +63,7 @@ func TestPlanText(t *testing.T) {
 ✗ failed       t
   The disk is full.
 
-1 fault that cannot be repaired by appending (readers skip them):
+1 fault that cannot be repaired by appending:
 fault  nul  s.jsonl:1 (byte 0)
        Zeros.
 

@@ -87,7 +87,6 @@ func newVerifier(ctx context.Context, target Target, opts Options) *verifier {
 	for _, h := range opts.Anchored {
 		w.anchored[h.Session] = h
 	}
-	w.report.Anchored = len(w.anchored)
 	w.progress = &progress{report: opts.Progress}
 	if opts.Progress != nil {
 		for _, t := range target.transcripts {

@@ -155,7 +155,7 @@ func (p checkCommands) anchored(file, trusted string) ([]doctor.Head, error) {
 		return nil, fmt.Errorf("%s: %w", file, err)
 	}
 	if trusted != "" && a.Key != trusted {
-		return nil, &hinted{fmt.Errorf("%s: %w: it was signed with the key %s", file, firn.ErrCorrupt, a.Key), "--trust names the public key that firn anchor printed"}
+		return nil, &hinted{fmt.Errorf("%s is signed with the key %s, not with the one of --trust: %w", file, a.Key, firn.ErrInvalid), "--trust takes the public key that firn anchor printed"}
 	}
 	heads := make([]doctor.Head, len(a.Sessions))
 	for i, s := range a.Sessions {
@@ -165,6 +165,18 @@ func (p checkCommands) anchored(file, trusted string) ([]doctor.Head, error) {
 		}
 		heads[i] = doctor.Head{Session: s.ID, State: state, Entry: s.Entry}
 	}
-	p.note(fmt.Sprintf("anchor of %s, signed with the key %s", a.Time.Local().Format("2006-01-02 15:04"), a.Key))
+	p.note(fmt.Sprintf("anchor of %s with %s, signed with the key %s%s", a.Time.Local().Format("2006-01-02 15:04"), prose.Plural(len(heads), "session"), a.Key, p.whoseKey(a.Key)))
 	return heads, nil
+}
+
+// whoseKey describes a public key if it is that of this home.
+func (p checkCommands) whoseKey(public string) string {
+	home, err := p.homeDir()
+	if err != nil {
+		return ""
+	}
+	if key, err := anchor.ReadKey(filepath.Join(home, anchorKeyName)); err == nil && anchor.PublicKey(key) == public {
+		return " of this home"
+	}
+	return ", which is not that of this home"
 }

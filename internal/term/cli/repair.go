@@ -19,7 +19,7 @@ A repair only appends to a transcript: a missing final newline, a placeholder
 for a lost entry, a new head if the old one is part of a cycle. The only thing
 ever cut is an incomplete last line, which is saved to a separate file first;
 opening the session for writing does the same. All other damage stays as it is,
-and readers skip it.
+and readers skip what they cannot read.
 
 Before that, commit logs of crashed processes are replayed: entries of
 transcripts lost in a power failure are restored, and the logs are removed.`,

@@ -46,7 +46,9 @@ proves that they still contain all that they contained then, even if someone
 made all hashes anew or put an older copy in their place. --trust names the
 public key that must have signed it.
 
---accept accepts the faults found: they are recorded in verify-accepted.jsonl in the home and no longer count. Damage elsewhere, or other damage at the same place, is a new fault.
+--accept accepts the faults found: they are recorded in verify-accepted.jsonl in
+the home and no longer count. Damage elsewhere, or other damage at the same
+place, is a new fault. Differences from an anchor cannot be accepted.
 
 Exits with 8 if there is a fault that was not accepted; warnings do not count.`,
 		Example: "  firn verify\n  firn verify 0198c5a2\n  firn verify --since anchor.json\n  firn verify ~/.pi/agent/sessions --json\n  firn verify --accept --note 'restored from the backup'",
@@ -67,6 +69,12 @@ type verifyOptions struct {
 }
 
 func (p checkCommands) verify(cmd *cobra.Command, args []string, o *verifyOptions) error {
+	switch {
+	case o.trust != "" && o.since == "":
+		return &usageError{message: "--trust is about the anchor of --since", hint: "firn verify --since FILE --trust KEY"}
+	case o.accept && o.since != "":
+		return &usageError{message: "differences from an anchor cannot be accepted", hint: "run firn verify --accept without --since for the other faults"}
+	}
 	target, st, err := p.resolveTarget(cmd, args)
 	if err != nil {
 		return err
