@@ -27,10 +27,7 @@ func (c chainEnd) at(pos firn.Pos) chainEnd {
 func (s *session) encode(buf []byte, end firn.Pos, entries []firn.Entry) ([]byte, chainEnd, error) {
 	chain := s.chain
 	if len(entries) > 0 && (!chain.searched || chain.pos != end) {
-		var err error
-		if chain, err = s.findChain(end); err != nil {
-			return nil, chain, err
-		}
+		chain = s.findChain(end)
 	}
 	for _, e := range entries {
 		var err error
@@ -51,14 +48,12 @@ func (s *session) encode(buf []byte, end firn.Pos, entries []firn.Entry) ([]byte
 	return buf, chain, nil
 }
 
-// findChain returns the state of the hash chain at the end of the session.
-func (s *session) findChain(end firn.Pos) (chainEnd, error) {
+// findChain returns the state of the hash chain at the end of the session. It is unknown if
+// the lines before the end cannot be read: an append does not need them.
+func (s *session) findChain(end firn.Pos) chainEnd {
 	var f hashchain.Finder
 	for line, err := range s.journal.Source().Back(end) {
-		if err != nil {
-			return chainEnd{}, fmt.Errorf("append to session %s: find its last link: %w", s.id, err)
-		}
-		if line.Gap != "" {
+		if err != nil || line.Gap != "" {
 			f.Unreadable()
 			break
 		}
@@ -68,5 +63,5 @@ func (s *session) findChain(end firn.Pos) (chainEnd, error) {
 	}
 	chain := chainEnd{pos: end, searched: true}
 	chain.state, chain.known = f.State(string(s.id))
-	return chain, nil
+	return chain
 }

@@ -6,6 +6,9 @@ type Checker struct {
 	// Linked and Unlinked count the lines with and without a link. Erased and Redacted count
 	// those that have the hash of an original instead.
 	Linked, Unlinked, Erased, Redacted int
+	// Whole is set by the caller if the lines are those of a store: a redacted line is then a
+	// fault, since only copies that are shared have such lines.
+	Whole bool
 	// First is the first line whose link does not fit, counted from 1; 0 if all links fit.
 	First int
 	// Broken counts the lines whose links do not fit.
@@ -41,7 +44,7 @@ func (c *Checker) Add(line []byte) bool {
 	if Blank(line) {
 		return true
 	}
-	c.state = c.state.With(SumOf(line))
+	c.state = c.state.With(MarkOf(line))
 	recorded, linked := LinkOf(line)
 	fits := true
 	switch _, kept := KeptSum(line); {
@@ -56,6 +59,9 @@ func (c *Checker) Add(line []byte) bool {
 		c.Erased++
 	case kept:
 		c.Redacted++
+		if fits = !c.Whole; !fits {
+			c.broken()
+		}
 	default:
 		c.Unlinked++
 		c.loose++

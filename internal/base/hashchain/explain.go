@@ -15,7 +15,7 @@ type Kind string
 
 // The kinds of faults.
 const (
-	// Changed is a line whose content, or one of the unlinked lines before it, was changed.
+	// Changed means that this line, or a line without link before it, was changed.
 	Changed Kind = "changed"
 	// Removed means that lines before this one are missing.
 	Removed Kind = "removed"
@@ -25,6 +25,9 @@ const (
 	Reordered Kind = "reordered"
 	// Swapped is the line of another session.
 	Swapped Kind = "swapped"
+	// Altered is a line with the hash of its original, as in copies that are shared with
+	// parts left out, in a store that has the originals.
+	Altered Kind = "altered"
 	// Unproven means that an erased line left no hash, so that the lines up to this one
 	// cannot be checked.
 	Unproven Kind = "unproven"
@@ -39,16 +42,17 @@ type Fault struct {
 
 // item is a line in short.
 type item struct {
-	sum        Sum
+	mark       Mark
 	link       State
 	linked     bool
 	gone       bool // erased, without a hash
+	redacted   bool // it has the hash of an original instead of a link
 	unsure     bool // lines between it and the link before it were not read
 	id, parent string
 }
 
 // fits reports whether the line's link fits after a state.
-func (i *item) fits(s State) bool { return i.linked && s.With(i.sum) == i.link }
+func (i *item) fits(s State) bool { return i.linked && s.With(i.mark) == i.link }
 
 // Explainer finds out what happened to a session with a fault. It keeps about a hundred
 // bytes for every line.
@@ -69,10 +73,11 @@ func (x *Explainer) Add(l Line) {
 	if Blank(l.Data) {
 		return
 	}
-	i := item{sum: SumOf(l.Data), id: l.ID, parent: l.Parent}
+	i := item{mark: MarkOf(l.Data), id: l.ID, parent: l.Parent}
 	i.link, i.linked = LinkOf(l.Data)
 	_, kept := KeptSum(l.Data)
 	i.gone, i.unsure = IsErased(l.Data) && !kept, x.skip
+	i.redacted = kept && !IsErased(l.Data)
 	x.skip = x.skip && !i.linked
 	x.items = append(x.items, i)
 	x.numbers = append(x.numbers, x.lines)
@@ -84,23 +89,26 @@ func (x *Explainer) Skip() {
 	x.skip = true
 }
 
-// maxFaults is the maximum number of faults that are explained.
-const maxFaults = 20
+// maxExplained is the number of faults that are explained by comparing lines. Further ones
+// are changes.
+const maxExplained = 20
 
-// Faults returns the faults in the order of the lines, at most 20. owner is the session in
-// the header of the lines.
-func (x *Explainer) Faults(owner string) []Fault {
+// Faults returns the faults in the order of the lines. owner is the session in the header of
+// the lines; whole is as in [Checker.Whole].
+func (x *Explainer) Faults(owner string, whole bool) []Fault {
 	var faults []Fault
 	states := []State{Start(x.session)} // states[i] is the one before item i
 	fitting := 0                        // the item after the latest one whose link fits
 	for i := range x.items {
 		it := &x.items[i]
-		next := states[i].With(it.sum)
-		if it.linked && it.link != next && !it.unsure {
+		next := states[i].With(it.mark)
+		switch broken := it.linked && it.link != next && !it.unsure; {
+		case whole && it.redacted:
+			faults = append(faults, x.fault(Altered, i, i))
+		case broken && len(faults) < maxExplained:
 			faults = append(faults, x.explain(states, fitting, owner))
-		}
-		if len(faults) == maxFaults {
-			break
+		case broken:
+			faults = append(faults, x.fault(Changed, i, i))
 		}
 		if it.linked {
 			fitting, next = i+1, it.link

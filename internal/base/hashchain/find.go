@@ -10,7 +10,7 @@ const MaxUnlinked = 1 << 20
 // Finder finds the state at the end of a session by reading its lines backward, up to the
 // latest link.
 type Finder struct {
-	sums  []Sum
+	marks []Mark
 	bytes int
 	state State
 	phase phase
@@ -27,16 +27,16 @@ const (
 
 // Add adds the line before those that were added, and reports whether the search goes on.
 func (f *Finder) Add(line []byte) bool {
-	if f.bytes += len(line); f.bytes > MaxUnlinked {
-		f.phase = unknown
-		return false
-	}
 	if state, ok := LinkOf(line); ok {
 		f.state, f.phase = state, found
 		return false
 	}
+	if f.bytes += len(line); f.bytes > MaxUnlinked {
+		f.phase = unknown
+		return false
+	}
 	if !Blank(line) {
-		f.sums = append(f.sums, SumOf(line))
+		f.marks = append(f.marks, MarkOf(line))
 	}
 	return true
 }
@@ -52,8 +52,8 @@ func (f *Finder) State(session string) (State, bool) {
 	if f.phase == searching { // no line has a link
 		state = Start(session)
 	}
-	for _, sum := range slices.Backward(f.sums) {
-		state = state.With(sum)
+	for _, mark := range slices.Backward(f.marks) {
+		state = state.With(mark)
 	}
 	return state, f.phase != unknown
 }

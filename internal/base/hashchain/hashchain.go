@@ -19,6 +19,8 @@ import (
 	"encoding/base64"
 	"errors"
 	"sync"
+
+	"firn.dev/internal/base/rawjson"
 )
 
 const (
@@ -39,7 +41,7 @@ const (
 // State is the hash over all lines of a session up to a place.
 type State [stateBytes]byte
 
-// Sum is the hash of one line.
+// Sum is the hash of the content of one line.
 type Sum [stateBytes]byte
 
 var encoding = base64.RawURLEncoding
@@ -72,14 +74,46 @@ func (s State) Next(line []byte) State {
 	if Blank(line) {
 		return s
 	}
-	return s.With(SumOf(line))
+	return s.With(MarkOf(line))
 }
 
-// With returns the state after a line with a hash.
-func (s State) With(sum Sum) State {
+// Mark is the hash of a line and its place in the tree.
+type Mark [stateBytes]byte
+
+// MarkOf returns the mark of a line. An erased line has the mark of the original as long as
+// its ID and parent are the same.
+func MarkOf(line []byte) Mark { return markOf(SumOf(line), line) }
+
+func markOf(sum Sum, line []byte) Mark {
+	var room [128]byte
+	text := append(room[:0], sum[:]...)
+	all := sha256.Sum256(appendPlace(text, line))
+	return Mark(all[:stateBytes])
+}
+
+// appendPlace appends the ID and the parent of a line, as they are written in it. Of several
+// members with one name the first counts.
+func appendPlace(dst, line []byte) []byte {
+	var id, parent []byte
+	r := rawjson.New(trim(line))
+	for ok := r.Object(); ok && (id == nil || parent == nil) && r.Member(); {
+		switch {
+		case id == nil && string(r.Key()) == "id":
+			id = r.Raw()
+		case parent == nil && string(r.Key()) == "parentId":
+			parent = r.Raw()
+		default:
+			r.Skip()
+		}
+	}
+	return append(append(append(dst, id...), 0), parent...)
+}
+
+// With returns the state after a line with a mark.
+func (s State) With(mark Mark) State {
 	var both [2 * stateBytes]byte
 	copy(both[:], s[:])
-	copy(both[stateBytes:], sum[:])
+	copy(both[stateBytes:], mark[:])
 	all := sha256.Sum256(both[:])
 	return State(all[:stateBytes])
 }
@@ -133,7 +167,7 @@ func (s State) Append(buf []byte, start int) ([]byte, State) {
 	salt := raw[stateBytes:]
 	readSalt(salt)
 	body = body[:len(body)-1]
-	next := s.With(sumOf(salt, body))
+	next := s.With(markOf(sumOf(salt, body), buf[start:]))
 	copy(raw[:], next[:])
 	buf = append(buf[:len(buf)-1], linkMember...)
 	buf = encoding.AppendEncode(buf, raw[:])
@@ -215,8 +249,12 @@ func Without(line []byte) []byte {
 var erasedStart = []byte(`{"type":"erased",`)
 
 // AppendSum adds the hash of an erased line to the line in its place, which lacks its
-// closing brace. [KeptSum] finds it once the brace is there.
+// closing brace. [KeptSum] finds it once the brace is there. Of a line without link nothing
+// is added: without a salt, the erased text could be guessed from its hash.
 func AppendSum(buf, erased []byte) []byte {
+	if _, linked := LinkOf(erased); !linked {
+		return buf
+	}
 	sum := SumOf(erased)
 	buf = append(buf, sumMember...)
 	buf = encoding.AppendEncode(buf, sum[:])
@@ -226,8 +264,8 @@ func AppendSum(buf, erased []byte) []byte {
 // SumBytes is the number of bytes that AppendSum adds.
 const SumBytes = len(sumMember) + stateText + 1
 
-// Redact returns the line in the place of one that is shared with parts of its text left
-// out: it has the hash of the original instead of a link.
+// Redact returns the line in the place of one with a link that is shared with parts of its
+// text left out: it has the hash of the original instead of the link.
 func Redact(redacted, original []byte) []byte {
 	body := bytes.Clone(Without(trim(redacted)))
 	if len(body) < 3 || body[len(body)-1] != '}' {
@@ -243,14 +281,34 @@ func Redact(redacted, original []byte) []byte {
 func KeptSum(line []byte) (Sum, bool) {
 	var sum Sum
 	text, _ := lastMember(trim(line), redactedMember, stateText)
-	if bytes.HasPrefix(line, erasedStart) {
+	if IsErased(line) {
 		text, _ = lastMember(bytes.TrimRight(line, " \r"), sumMember, stateText)
+		if !onlyPlace(line) {
+			return sum, false
+		}
 	}
 	if text == nil {
 		return sum, false
 	}
 	_, err := encoding.Strict().Decode(sum[:], text)
 	return sum, err == nil
+}
+
+// onlyPlace reports whether an erased line has no members but those of a place in the tree,
+// each at most once and in order.
+func onlyPlace(line []byte) bool {
+	names := []string{"type", "id", "parentId", "timestamp", "hash"}
+	r := rawjson.New(line)
+	for ok := r.Object(); ok && r.Member(); r.Skip() {
+		for len(names) > 0 && names[0] != string(r.Key()) {
+			names = names[1:]
+		}
+		if len(names) == 0 {
+			return false
+		}
+		names = names[1:]
+	}
+	return r.End() == nil
 }
 
 // IsErased reports whether a line is in the place of an erased one.

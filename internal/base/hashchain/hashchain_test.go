@@ -43,7 +43,7 @@ func check(session string, lines [][]byte, wanted ...State) (*Checker, Fault, bo
 		}
 		x.Add(l)
 	}
-	faults := x.Faults(owner)
+	faults := x.Faults(owner, false)
 	if len(faults) == 0 {
 		return c, Fault{}, false
 	}
@@ -124,6 +124,15 @@ func TestFaults(t *testing.T) {
 			return l
 		}, Fault{}},
 		{"erased without hash", func(l [][]byte) [][]byte { l[3] = erase(l[3], 3, false); return l }, Fault{Unproven, 4, 5}},
+		{"erased, with another parent", func(l [][]byte) [][]byte {
+			l[3] = bytes.Replace(erase(l[3], 3, true), []byte(`"parentId":"e2"`), []byte(`"parentId":"e1"`), 1)
+			return l
+		}, Fault{Changed, 4, 5}},
+		{"erased, with text", func(l [][]byte) [][]byte {
+			line := erase(l[3], 3, true)
+			l[3] = bytes.Replace(line, []byte(`"type":"erased",`), []byte(`"type":"erased","type":"message",`), 1)
+			return l
+		}, Fault{Unproven, 4, 5}},
 		{"erased and changed", func(l [][]byte) [][]byte {
 			l[3] = erase(l[3], 3, true)
 			l[5] = bytes.Replace(l[5], []byte("100"), []byte("900"), 1)
@@ -161,6 +170,42 @@ func TestWrittenAfterOthers(t *testing.T) {
 	}
 	if _, fault, _ := check(session, slices.Delete(lines, 3, 4)); fault != (Fault{Removed, 4, 4}) {
 		t.Errorf("without the other program's line the fault is %+v", fault)
+	}
+}
+
+// TestWhole checks that a redacted line is a fault in a store.
+func TestWhole(t *testing.T) {
+	lines := transcript(t, session, 4)
+	lines[2] = Redact(bytes.Replace(lines[2], []byte("100"), []byte("900"), 1), lines[2])
+	state, _ := LinkOf(lines[4])
+	c, x := NewChecker(session, state), NewExplainer(session)
+	c.Whole = true
+	for _, line := range lines {
+		c.Add(line)
+		x.Add(Line{Data: line})
+	}
+	if faults := x.Faults(session, true); c.First != 3 || c.Reached(state) || len(faults) != 1 || faults[0] != (Fault{Altered, 3, 3}) {
+		t.Errorf("the first fault is in line %d; %+v", c.First, faults)
+	}
+}
+
+// TestFinder checks that a long linked line does not end the chain, and that lines without
+// links do.
+func TestFinder(t *testing.T) {
+	long, state := Start(session).Append([]byte(`{"type":"message","text":"`+strings.Repeat("x", MaxUnlinked)+`"}`), 0)
+	var f Finder
+	if f.Add(long) {
+		t.Error("the search goes on after a link")
+	}
+	if got, ok := f.State(session); !ok || got != state {
+		t.Error("the state after a long line is not known")
+	}
+	f = Finder{}
+	if f.Add(Without(long)) {
+		t.Error("the search goes on after many bytes without link")
+	}
+	if _, ok := f.State(session); ok {
+		t.Error("a state is known without having read all lines")
 	}
 }
 

@@ -19,6 +19,9 @@ type Masked struct {
 
 	w    io.Writer
 	line []byte
+	// unlinked is set after a masked line that had no link. Its hash cannot be kept, since
+	// the secret could be guessed from it, so the links that follow would not match.
+	unlinked bool
 }
 
 // NewMasked returns a writer that writes to w.
@@ -53,10 +56,12 @@ func (m *Masked) pass(line []byte, end string) error {
 	plain := hashchain.Without(line) // a link looks like a secret
 	out, places := mask.JSON(withoutDrafts(plain))
 	switch _, linked := hashchain.LinkOf(line); {
-	case linked && bytes.Equal(out, plain):
+	case linked && !m.unlinked && bytes.Equal(out, plain):
 		out = bytes.Clone(line)
-	case linked:
+	case linked && !m.unlinked:
 		out = hashchain.Redact(out, line)
+	case !bytes.Equal(out, plain):
+		m.unlinked = true
 	}
 	m.Places += int64(places)
 	_, err := m.w.Write(append(out, end...))

@@ -25,6 +25,8 @@ const (
 	RolledBack Kind = "anchor-rolled-back"
 	// Replaced is a session whose lines and links were made anew.
 	Replaced Kind = "anchor-replaced"
+	// Incomparable is a session that could not be read completely.
+	Incomparable Kind = "anchor-unread"
 	// Missing is a session that does not exist any more.
 	Missing Kind = "anchor-missing"
 	// Purged is a session that was purged after the anchor.
@@ -131,17 +133,27 @@ func (e *exam) concludeAnchor() {
 	}
 	e.w.compared[e.owner] = true
 	e.w.report.Anchored++
+	if e.binned {
+		e.add(Finding{Severity: Info, Kind: Bin, File: e.w.relative(e.base), Message: "this session of the anchor is in the trash bin"})
+	}
 	if e.chain != nil && e.chain.Reached(head.State) {
 		e.w.report.Proven++
+		if n := e.chain.Erased; n > 0 {
+			e.add(Finding{Severity: Warn, Kind: Erased, File: e.w.relative(e.base),
+				Message: fmt.Sprintf("%s in it now; the anchor proves that something was there, not what", plural(n, "erased entry"))})
+		}
 		return
 	}
 	f := Finding{Severity: Fault, Kind: Replaced, File: e.w.relative(e.base), Entry: head.Entry,
-		Message: "the transcript up to this entry is not the one that the anchor recorded: it was changed, and its hashes were made anew",
+		Message: "the transcript up to this entry is not the one that the anchor recorded: it was changed, and its hashes were recomputed",
 		Hint:    "compare it with a backup from the time of the anchor"}
 	if e.chain != nil && e.chain.First > 0 {
 		f.Message = "the transcript up to this entry is not the one that the anchor recorded: its hashes do not fit either"
 	}
-	if head.Entry != "" && e.tree.Find(head.Entry) < 0 {
+	if e.skipped || e.failed {
+		f.Kind, f.Message, f.Hint = Incomparable, "the transcript cannot be compared with the anchor, because a part of it could not be read", ""
+	}
+	if f.Kind == Replaced && head.Entry != "" && e.tree.Find(head.Entry) < 0 {
 		f.Kind, f.Message = RolledBack, "the anchor recorded this entry, and the transcript does not contain it: an older copy is in its place, or its end was removed"
 	}
 	e.add(f)
@@ -158,16 +170,16 @@ func (w *verifier) concludeMissing() error {
 		}
 		w.report.Anchored++
 		f := Finding{Severity: Fault, Kind: Missing, Session: head.Session,
-			Message: fmt.Sprintf("the anchor recorded session %s, and it does not exist", head.Session), Hint: "restore it from a backup"}
-		switch purged, err := w.purged(head.Session); {
-		case err != nil:
+			Message: fmt.Sprintf("session %s is in the anchor, but no longer exists", head.Session), Hint: "restore it from a backup"}
+		purged, err := w.purged(head.Session)
+		if err != nil {
 			return fmt.Errorf("look for a receipt of session %s: %w", head.Session, err)
-		case purged:
-			f.Severity, f.Kind, f.Hint = Warn, Purged, ""
-			f.Message = fmt.Sprintf("session %s was purged, according to receipts/%s.json in the home", head.Session, head.Session)
-		default:
-			w.report.Faulty++
 		}
+		if purged {
+			f.Kind, f.Hint = Purged, "if that was intended, make a new anchor"
+			f.Message = fmt.Sprintf("session %s is in the anchor and was purged, according to receipts/%s.json in the home", head.Session, head.Session)
+		}
+		w.report.Faulty++
 		w.report.add(f)
 	}
 	return nil

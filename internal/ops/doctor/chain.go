@@ -15,6 +15,7 @@ const (
 	ChainInserted  Kind = "chain-" + Kind(hashchain.Inserted)
 	ChainReordered Kind = "chain-" + Kind(hashchain.Reordered)
 	ChainSwapped   Kind = "chain-" + Kind(hashchain.Swapped)
+	ChainAltered   Kind = "chain-" + Kind(hashchain.Altered)
 	ChainUnproven  Kind = "chain-" + Kind(hashchain.Unproven)
 	// Unlinked is about lines that another program wrote.
 	Unlinked Kind = "unlinked"
@@ -27,6 +28,7 @@ func (e *exam) link(line journal.Line, r lineResult) {
 	if e.chain == nil {
 		e.owner = e.chainOwner(r)
 		e.chain = hashchain.NewChecker(string(e.owner), e.anchoredState()...)
+		e.chain.Whole = e.whole()
 	}
 	switch {
 	case line.Gap != "":
@@ -36,6 +38,9 @@ func (e *exam) link(line journal.Line, r lineResult) {
 		e.chain.Add(line.Data)
 	}
 }
+
+// whole reports whether the transcript is that of a home, not a copy that was shared.
+func (e *exam) whole() bool { return e.named || e.w.target.Home }
 
 // chainOwner returns the session that the first line belongs to: that of the file name, or
 // else that of the header.
@@ -54,13 +59,15 @@ func (e *exam) concludeChain() {
 	if e.chain == nil {
 		return
 	}
-	if n := e.chain.Unlinked; n > 0 && e.chain.Linked > 0 {
+	if n := e.chain.Unlinked; n > 0 && e.chain.Linked == 0 {
+		e.w.report.Unlinked++
+	} else if n > 0 {
 		e.add(Finding{Severity: Info, Kind: Unlinked, File: e.w.relative(e.base),
 			Message: fmt.Sprintf("%s, written by another program, by a repair, or before firn linked lines; %s", plural(n, "line")+" without link", covered(e.chain.Loose()))})
 	}
-	if n := e.chain.Redacted; n > 0 {
-		e.add(Finding{Severity: Info, Kind: Redacted, File: e.w.relative(e.base),
-			Message: fmt.Sprintf("%s with parts left out on purpose, which have the hash of the original", plural(n, "line"))})
+	if n := e.chain.Redacted; n > 0 && !e.whole() {
+		e.add(Finding{Severity: Warn, Kind: Redacted, File: e.w.relative(e.base),
+			Message: fmt.Sprintf("%s with parts left out: the hashes show that originals were there, not what they were", plural(n, "line"))})
 	}
 	if e.chain.First == 0 {
 		return
@@ -71,9 +78,6 @@ func (e *exam) concludeChain() {
 		if f := e.chainFinding(f, lines, damaged); f != nil {
 			e.add(*f)
 		}
-	}
-	for range e.chain.Broken - len(faults) {
-		e.w.report.countOnly(Finding{Severity: Fault, Kind: ChainChanged})
 	}
 }
 
@@ -124,20 +128,26 @@ func (e *exam) explainChain() ([]chainLine, []hashchain.Fault) {
 	if e.header != nil {
 		owner = e.header.Session
 	}
-	return lines, x.Faults(string(owner))
+	return lines, x.Faults(string(owner), e.whole())
+}
+
+// linePlace is a line of a file.
+type linePlace struct {
+	file string
+	line int
 }
 
 // damagedLines returns the lines that have another finding which explains why their links
 // do not fit.
-func (e *exam) damagedLines() map[string]Finding {
-	damaged := make(map[string]Finding)
+func (e *exam) damagedLines() map[linePlace]Finding {
+	damaged := make(map[linePlace]Finding)
 	for _, f := range e.w.report.Findings {
 		if f.At == nil || f.Severity != Fault && !f.Repaired {
 			continue
 		}
 		switch f.Kind {
 		case Damaged, NUL, Glued, Torn, BadText, TooLong, Dangling:
-			damaged[fmt.Sprint(f.File, f.At.Line)] = f
+			damaged[linePlace{f.File, f.At.Line}] = f
 		}
 	}
 	return damaged
@@ -145,11 +155,11 @@ func (e *exam) damagedLines() map[string]Finding {
 
 // chainFinding returns the finding for a fault, or nil if another finding explains it. A
 // repair adds a placeholder for entries that were removed, but does not explain why.
-func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[string]Finding) *Finding {
+func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[linePlace]Finding) *Finding {
 	severity, repaired := Fault, false
 	for n := f.From; n <= f.To; n++ {
 		l := lines[n-1]
-		switch other, ok := damaged[fmt.Sprint(l.file, l.place.Line)]; {
+		switch other, ok := damaged[linePlace{l.file, l.place.Line}]; {
 		case ok && other.Kind != Dangling:
 			return nil
 		case ok && other.Repaired:
@@ -164,15 +174,18 @@ func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[st
 	case hashchain.Inserted:
 		message = fmt.Sprintf("%s inserted here later", plural(f.To-f.From+1, "line")+map[bool]string{true: " were", false: " was"}[many])
 	case hashchain.Reordered:
-		message = fmt.Sprintf("the lines from here to line %d are in another order than they were written", last.place.Line)
+		message = fmt.Sprintf("the lines from here to line %d are not in the order in which they were written", last.place.Line)
 	case hashchain.Swapped:
 		message = fmt.Sprintf("this is the transcript of session %s under another name", e.header.Session)
 	case hashchain.Unproven:
-		message = fmt.Sprintf("an entry was erased without leaving its hash, so the lines up to line %d cannot be checked", last.place.Line)
+		severity = Warn
+		message = fmt.Sprintf("an entry without a hash was erased here, so the lines up to line %d cannot be checked", last.place.Line)
+	case hashchain.Altered:
+		message = "the line has the hash of an original with other text, as shared copies have; the original is not here"
 	default:
-		message = "the entry was changed after it was written: it does not fit its hash"
+		message = "the entry was changed after it was written: it does not match its hash"
 		if many {
-			message = fmt.Sprintf("this line or one up to line %d was changed after it was written: they do not fit the hash of the last one", last.place.Line)
+			message = fmt.Sprintf("one of the lines from here to line %d was changed after it was written: they do not match the hash in the last one", last.place.Line)
 		}
 	}
 	return &Finding{Severity: severity, Repaired: repaired, Kind: "chain-" + Kind(f.Kind), File: first.file, At: &first.place, Entry: first.entry,

@@ -162,7 +162,12 @@ func TestChainSurvivesPurge(t *testing.T) {
 		t.Errorf("faults: %+v", faults)
 	}
 	lines := linesOf(t, first)
-	lines[2] = bytes.Replace(lines[2], []byte(`"hash":"`), []byte(`"hash":"A`), 1)[:len(lines[2])]
+	at := bytes.Index(lines[2], []byte(`"hash":"`)) + len(`"hash":"`)
+	if lines[2][at] == 'A' {
+		lines[2][at] = 'B'
+	} else {
+		lines[2][at] = 'A'
+	}
 	if err := os.WriteFile(first, append(bytes.Join(lines, []byte{'\n'}), '\n'), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -193,6 +198,40 @@ func TestRepairedRemoval(t *testing.T) {
 	}
 	if !slices.ContainsFunc(report.Findings, func(f Finding) bool { return f.Kind == ChainRemoved && f.Severity == Warn && f.Repaired }) {
 		t.Errorf("findings: %+v", report.Findings)
+	}
+}
+
+// TestPurgedUnlinked checks that a purge of a line without a salt leaves no hash of its text,
+// and that this is a warning.
+func TestPurgedUnlinked(t *testing.T) {
+	home, first, _ := linkedHome(t, 0)
+	lines := linesOf(t, first)
+	entry, err := native.New().Decode(lines[2])
+	if err != nil {
+		t.Fatal(err)
+	}
+	for i := range lines {
+		lines[i] = hashchain.Without(lines[i])
+	}
+	write(t, first, join(lines))
+	st, err := filestore.Open(home, filestore.Options{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Append(t.Context(), "s1", store.Any, firn.UserText("linked")); err != nil {
+		t.Fatal(err)
+	}
+	if _, err := st.Purge(t.Context(), "s1", "test", entry.ID); err != nil {
+		t.Fatal(err)
+	}
+	if err := st.Close(); err != nil {
+		t.Fatal(err)
+	}
+	if erased := linesOf(t, first)[2]; !hashchain.IsErased(erased) || bytes.Contains(erased, []byte("hash")) {
+		t.Errorf("%s", erased)
+	}
+	if faults := faultsOf(t, home); len(faults) > 0 {
+		t.Errorf("faults: %+v", faults)
 	}
 }
 

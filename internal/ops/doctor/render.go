@@ -98,7 +98,11 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 
 // summary returns the result, and the number of accepted faults if there are any.
 func (r *Report) summary() string {
-	return r.acceptedResult() + r.proof()
+	text := r.acceptedResult() + r.proof()
+	if r.Unlinked > 0 {
+		text += fmt.Sprintf("  %s without any hash: written by another program, or before firn added hashes\n", plural(r.Unlinked, "session"))
+	}
+	return text
 }
 
 // proof describes how many sessions are as the anchor recorded them.

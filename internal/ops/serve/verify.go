@@ -104,6 +104,7 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 	}
 	n := 0
 	chain := hashchain.NewChecker(string(id))
+	chain.Whole = true
 	for line, err := range side.Lines(ctx, id) {
 		n++
 		switch {
@@ -117,7 +118,7 @@ func verifySession(ctx context.Context, side migrate.Side, id firn.ID, step *gat
 		}
 		step.Bytes += int64(len(line)) + 1
 		if !chain.Add(line) {
-			fault(fmt.Sprintf("line %d: it does not fit its hash: the line or one before it was changed, removed or inserted", n))
+			fault(fmt.Sprintf("line %d: it does not match its hash: the line or one before it was changed, removed or inserted", n))
 		}
 		if len(bytes.TrimSpace(line)) == 0 {
 			continue // blank lines, as left by editors

@@ -29,19 +29,20 @@ func (p checkCommands) anchorCommand() *cobra.Command {
 		Short:   "Record the state of all sessions, signed, to prove later that nothing was changed",
 		Long: `Record the state of all sessions of the home in a signed file, called an
 anchor. firn verify --since FILE proves later that every session still contains
-what it contained then, unchanged and in the same order, and lists what was
-erased since.
+what it contained then, unchanged and in the same order. Erased entries are
+counted: their content cannot be proven any more.
 
 The default file name is firn-anchor-DATE-TIME.json in the current directory; -
-writes to stdout. An existing file is never overwritten. Keep a copy, or at
-least the root that is printed, where those you do not trust cannot write: in a
-git repository on another machine, with a timestamping service, on paper. The
-file contains session and entry ids and hashes, no text.
+writes to stdout. An existing file is never overwritten. Keep a copy where
+those you do not trust cannot write, such as a git repository on another
+machine; the root that is printed, on paper or with a timestamping service,
+proves that the copy is the right one. The file contains session and entry ids
+and hashes, no text.
 
 It is signed with the ed25519 key anchor.key in the home, which is created if
 there is none, or with the one that --key names (a PEM file as openssl genpkey
 -algorithm ed25519 writes it). An anchor reads only the last line of a session:
-run firn verify first if you want to know that the sessions are whole now.`,
+run firn verify first to check that the sessions are intact now.`,
 		Example: "  firn anchor\n  firn anchor ~/notes/anchors/today.json\n  firn verify --since ~/notes/anchors/today.json",
 		Args:    args(0, 1, "at most one file"),
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.anchor(cmd, args, keyFile) },
@@ -165,6 +166,7 @@ func (p checkCommands) anchored(file, trusted string) ([]doctor.Head, error) {
 		}
 		heads[i] = doctor.Head{Session: s.ID, State: state, Entry: s.Entry}
 	}
+	p.note(fmt.Sprintf("root %s", a.Root))
 	p.note(fmt.Sprintf("anchor of %s with %s, signed with the key %s%s", a.Time.Local().Format("2006-01-02 15:04"), prose.Plural(len(heads), "session"), a.Key, p.whoseKey(a.Key)))
 	return heads, nil
 }

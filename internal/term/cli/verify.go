@@ -36,14 +36,14 @@ checked all together: every record is compared with its chain of hashes, and in
 a cluster every message is compared on all servers; a server that lacks one is
 named.
 
-Every line that firn writes ends with a hash over it and all lines before it.
-An entry that was changed, removed, inserted or moved, and a transcript under
+A line that firn writes ends with a hash over it and all lines before it. An
+entry that was changed, removed, inserted or moved, and a transcript under
 another session's name, are faults. Lines of other programs have no hash; the
 next line that firn writes covers them.
 
 --since compares the sessions with a signed file that firn anchor wrote: it
 proves that they still contain all that they contained then, even if someone
-made all hashes anew or put an older copy in their place. --trust names the
+recomputed all hashes or put an older copy in their place. --trust names the
 public key that must have signed it.
 
 --accept accepts the faults found: they are recorded in verify-accepted.jsonl in
