@@ -94,6 +94,8 @@ type chainLine struct {
 	file  string
 	place Place
 	entry firn.EntryID
+	// linked is set if the line has a link.
+	linked bool
 }
 
 // explainChain reads the transcript again and returns its lines and what was done to it.
@@ -112,6 +114,7 @@ func (e *exam) explainChain() ([]chainLine, []hashchain.Fault) {
 		}
 		_, offset := journal.Split(line.Start)
 		l := chainLine{file: e.file, place: Place{Line: e.line, Offset: offset}}
+		_, l.linked = hashchain.LinkOf(line.Data)
 		given := hashchain.Line{Data: line.Data}
 		for _, found := range r.entries {
 			l.entry = found.glance.ID
@@ -166,6 +169,9 @@ func (e *exam) chainFinding(f hashchain.Fault, lines []chainLine, damaged map[li
 			severity, repaired = Warn, true
 		}
 	}
+	if e.byAnother(f, lines) {
+		severity = Warn
+	}
 	first, last := lines[f.From-1], lines[f.To-1]
 	message, many := "", f.To > f.From
 	switch f.Kind {
@@ -199,4 +205,21 @@ func (e *exam) chainHint(severity Severity) string {
 		return compare
 	}
 	return compare + "; if the change was intended: firn verify " + e.name() + " --accept"
+}
+
+// byAnother reports whether another program explains a fault: it wrote the file, with lines
+// that it copied from a session of firn, or appended to a part that was not the last one.
+func (e *exam) byAnother(f hashchain.Fault, lines []chainLine) bool {
+	if e.header != nil && e.header.Firn == 0 {
+		return true
+	}
+	if f.Kind != hashchain.Inserted || f.To == len(lines) || lines[f.To].file == lines[f.To-1].file {
+		return false
+	}
+	for _, l := range lines[f.From-1 : f.To] {
+		if l.linked || l.file != lines[f.To-1].file {
+			return false
+		}
+	}
+	return true
 }

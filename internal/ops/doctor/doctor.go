@@ -148,7 +148,7 @@ type Report struct {
 	// still contain everything it recorded, except for erased entries.
 	Anchored int `json:"anchored,omitempty"`
 	Proven   int `json:"proven,omitempty"`
-	// Unlinked counts the sessions in which no line has a link.
+	// Unlinked counts the sessions in which no line has a link, unless none has.
 	Unlinked int `json:"unlinked,omitempty"`
 	// Checks are the checks of the home, if it was examined as a whole.
 	Checks []Check `json:"checks,omitempty"`

@@ -99,7 +99,7 @@ func (r *Report) writeUnlisted(b *strings.Builder) {
 // summary returns the result, and the number of accepted faults if there are any.
 func (r *Report) summary() string {
 	text := r.acceptedResult() + r.proof()
-	if r.Unlinked > 0 && r.Unlinked < r.Sessions { // in a home from before, all are
+	if r.Unlinked > 0 {
 		text += fmt.Sprintf("  %s without any hash: written by another program, or before firn added hashes\n", plural(r.Unlinked, "session"))
 	}
 	return text

@@ -57,6 +57,9 @@ func Verify(ctx context.Context, target Target, opts Options) (*Report, error) {
 	if err := w.concludeMissing(); err != nil {
 		return nil, err
 	}
+	if w.report.Unlinked == w.report.Sessions { // a home from before
+		w.report.Unlinked = 0
+	}
 	w.progress.end()
 	return w.report, nil
 }

@@ -219,10 +219,12 @@ export interface ClientTool {
   description?: string;
   name: string;
   preview?: boolean;
+  readOnly?: boolean;
   schema?: unknown;
 }
 
 export interface ClientTools {
+  added?: boolean;
   directory?: string;
   instructions?: string[];
   secret: string;
@@ -776,6 +778,14 @@ export interface Loss {
   what: string;
 }
 
+export interface MCPServer {
+  name: string;
+  problem?: string;
+  source: string;
+  state: string;
+  tools: string[] | null;
+}
+
 export interface Maintain {
   enforce?: boolean;
 }
@@ -834,6 +844,11 @@ export interface MemoryEdit {
   old?: string[];
   sources?: string[];
   why?: string;
+}
+
+export interface Merged {
+  added: number;
+  end: number;
 }
 
 export interface Model {
@@ -1197,6 +1212,7 @@ export interface Status {
   agents: Agent[] | null;
   gateway: string;
   home: string;
+  mcp?: MCPServer[];
   pid: number;
   queued: number;
   recent?: Session[];

@@ -195,7 +195,7 @@ function useListKeys({ keys, view, box, select, list, filter }: KeyParts): void 
       does: "Filter",
       run: () => {
         chosen.value = new Set();
-        requestAnimationFrame(() => box.current?.select());
+        setTimeout(() => box.current?.select()); // a tab that is not drawn has no frames
       },
     },
     { key: "Escape", does: "Clear selection", run: () => (chosen.value = new Set()) },
