@@ -94,6 +94,32 @@ func TestContinueAdoptedRecords(t *testing.T) {
 	}
 }
 
+// TestAdoptListRecords lists a session by the time of its last event, reports a damaged
+// database once and with exit code 9, and suggests --in-place for no tool that is only read.
+func TestAdoptListRecords(t *testing.T) {
+	home, user := t.TempDir(), t.TempDir()
+	dir := filepath.Join(user, ".copilot")
+	if err := os.CopyFS(dir, os.DirFS("../../internal/formats/history/copilot/testdata")); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, int) {
+		cmd := firnCommand(home, args...)
+		cmd.Env = append(cmd.Env, "HOME="+user, "XDG_DATA_HOME=", "COPILOT_HOME=", "FIRN_MODEL=firn/offline")
+		out, _ := cmd.CombinedOutput() // the exit code is returned
+		return string(out), cmd.ProcessState.ExitCode()
+	}
+	if out, code := run("adopt", "--json"); code != 0 || strings.Count(out, `": "2026-11-18T00:21:`) != 2 {
+		t.Errorf("the list: exit code %d\n%s", code, out)
+	}
+	if out, code := run("--home", dir, "chat", "-p", "hi"); code == 0 || strings.Contains(out, "--in-place") || !strings.Contains(out, "firn adopt") {
+		t.Errorf("chat in a tool's home: exit code %d\n%s", code, out)
+	}
+	historytest.Put(t, user, ".local/share/opencode/opencode.db", "not a database")
+	if out, code := run("adopt"); code != 9 || strings.Count(out, "opencode.db") != 1 || !strings.Contains(out, "corrupt") {
+		t.Errorf("the list with a damaged database: exit code %d\n%s", code, out)
+	}
+}
+
 // owner returns the name of the format of a tool: Roo Code has that of Cline.
 func owner(tool string) string {
 	if tool == "roo" {

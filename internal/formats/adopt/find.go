@@ -4,10 +4,12 @@ package adopt
 
 import (
 	"context"
+	"errors"
 	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
+	"strings"
 	"time"
 
 	"firn.dev/internal/formats/dialect"
@@ -112,12 +114,21 @@ func Inspect(ctx context.Context, home string, tool dialect.Tool) (Found, error)
 			return f, ctx.Err()
 		}
 		if err != nil {
-			f.Faults = append(f.Faults, err.Error())
+			f.Faults = append(f.Faults, faultText(err))
 			continue
 		}
 		f.add(tree, t)
 	}
 	return f, nil
+}
+
+// faultText returns the text of an error, with the path of the file once.
+func faultText(err error) string {
+	var at *fs.PathError
+	if errors.As(err, &at) && strings.Contains(at.Err.Error(), at.Path) {
+		return at.Err.Error()
+	}
+	return err.Error()
 }
 
 func (f *Found) add(tree fs.FS, t dialect.Transcript) {

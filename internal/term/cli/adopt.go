@@ -196,7 +196,8 @@ func (p adoptCommands) showFound(found []adopt.Found) error {
 		}
 		rows[i].Next, _ = f.Next()
 	}
-	return p.print(rows, func() string {
+	faults := faultLines(found)
+	err := p.print(rows, func() string {
 		if len(rows) == 0 {
 			return "no sessions of other tools found\nto search a directory: firn adopt DIR\n"
 		}
@@ -205,8 +206,12 @@ func (p adoptCommands) showFound(found []adopt.Found) error {
 		for _, r := range rows {
 			table = append(table, []string{string(r.Tool), prose.Grouped(int64(r.Sessions)), prose.Size(r.Bytes), prose.Ago(r.Oldest, now), prose.Ago(r.Newest, now), timer(r), r.Home})
 		}
-		return strings.Join(append(append(prose.Columns(table, " rr"), faultLines(found)...), "to mirror them (originals are not changed): firn adopt --yes"), "\n") + "\n"
+		return strings.Join(append(append(prose.Columns(table, " rr"), faults...), "to mirror them (originals are not changed): firn adopt --yes"), "\n") + "\n"
 	})
+	if err == nil && len(faults) > 0 {
+		return errPartial // they were printed
+	}
+	return err
 }
 
 // faultLines describes the databases that could not be read. A file of a tool with

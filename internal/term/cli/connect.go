@@ -156,10 +156,11 @@ func (p *program) foreign() (dialect.Tool, string, bool) {
 
 // foreignHome returns the error for writing to another tool's folder without permission.
 func foreignHome(tool dialect.Tool, dir string) error {
-	return &hinted{
-		failure.Of(firn.ErrUnsupported, "%s is the directory of %s and is only read", dir, tool.Name()),
-		"to mirror it into firn's home: firn adopt " + quote(dir) + " --yes; to append to the tool's own files: --in-place",
+	hint := "to mirror it into firn's home: firn adopt " + quote(dir) + " --yes"
+	if dialect.Writable(tool) == nil {
+		hint += "; to append to the tool's own files: --in-place"
 	}
+	return &hinted{failure.Of(firn.ErrUnsupported, "%s is the directory of %s and is only read", dir, tool.Name()), hint}
 }
 
 // mustBeOurs rejects another tool's folder as the home of a command that applies to a whole

@@ -99,7 +99,8 @@ func readSession(home fs.FS, name string) (s history.Session, err error) {
 		}
 		s.Created, s.CWD = start.Timestamp, start.Data.Context.CWD
 	}
-	if info, err := fs.Stat(home, name); err == nil {
+	s.Updated = lastTime(data)
+	if info, err := fs.Stat(home, name); err == nil && s.Updated.IsZero() {
 		s.Updated = info.ModTime().UTC().Truncate(time.Millisecond)
 	}
 	if about, err := fs.ReadFile(home, path.Join(path.Dir(name), "workspace.yaml")); err == nil {
@@ -109,6 +110,20 @@ func readSession(home fs.FS, name string) (s history.Session, err error) {
 		}
 	}
 	return s, nil
+}
+
+// lastTime returns the time of the last event that has one; zero if there is none. The time
+// of the file may be that of a copy.
+func lastTime(data []byte) time.Time {
+	for len(data) > 0 {
+		at := bytes.LastIndexByte(data, '\n')
+		var event struct{ Timestamp time.Time }
+		if history.Unmarshal(data[at+1:], &event) && !event.Timestamp.IsZero() {
+			return event.Timestamp
+		}
+		data = data[:max(at, 0)]
+	}
+	return time.Time{}
 }
 
 // lines returns the events. A line that is not an event becomes one of unknown type; the
