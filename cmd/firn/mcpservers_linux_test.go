@@ -215,7 +215,7 @@ func TestProjectServersNeedApproval(t *testing.T) {
 		if out := m.runs(t, home, dir, "mcp", "ls"); !strings.Contains(out, "not approved") {
 			t.Errorf("the list is %s", out)
 		}
-		if out := m.runs(t, home, dir, "mcp", "approve"); !strings.Contains(out, "undo: firn mcp revoke") || !strings.Contains(out, command[0]) {
+		if out := m.approves(t, home, dir); !strings.Contains(out, "undo: firn mcp revoke") || !strings.Contains(out, command[0]) {
 			t.Errorf("the approval prints %s", out)
 		}
 		if out := m.runs(t, home, dir, "chat", "-p", call); !strings.Contains(out, title) {
@@ -223,11 +223,85 @@ func TestProjectServersNeedApproval(t *testing.T) {
 		}
 		write("2")
 		fails("after a change")
-		m.runs(t, home, dir, "mcp", "approve")
-		if out := m.runs(t, home, dir, "mcp", "revoke"); !strings.Contains(out, "undo: firn mcp approve") {
+		m.approves(t, home, dir)
+		if out := m.runs(t, home, dir, "mcp", "revoke"); !strings.Contains(out, "undo: firn mcp approve --sure ") {
 			t.Errorf("the revocation prints %s", out)
 		}
 		fails("after the revocation")
+	}
+}
+
+// approves approves the servers of a project with the command that the plan prints.
+func (m *callingModel) approves(t *testing.T, home, dir string) string {
+	t.Helper()
+	plan := m.runs(t, home, dir, "mcp", "approve", "--plan")
+	_, sure, ok := strings.Cut(plan, "to approve them: firn mcp approve --sure ")
+	if !ok {
+		t.Fatalf("the plan is %s", plan)
+	}
+	return m.runs(t, home, dir, "mcp", "approve", "--sure", strings.TrimSpace(sure))
+}
+
+// TestApprovalShowsEverything checks that firn mcp approve shows all that would run before it
+// stores anything, that it asks, and that values of variables are not shown.
+func TestApprovalShowsEverything(t *testing.T) {
+	home, dir := t.TempDir(), realDir(t)
+	long := strings.Repeat("long ", 30) + "end"
+	data, _ := json.Marshal(map[string]any{"mcpServers": map[string]any{
+		"run": map[string]any{"command": "sh", "args": []string{"-c", long, "\x1b[2J\u202e", "${SECRET_THING}"}, "env": map[string]string{"LD_PRELOAD": "/tmp/x.so"}},
+		"web": map[string]any{"url": "https://example.org/${SECRET_THING}", "headers": map[string]string{"X-Key": "${OTHER_THING:-none}"}},
+	}})
+	if err := os.WriteFile(filepath.Join(dir, ".mcp.json"), data, 0o600); err != nil {
+		t.Fatal(err)
+	}
+	run := func(args ...string) (string, error) {
+		cmd := exec.Command("firn", append([]string{"mcp"}, args...)...)
+		cmd.Dir, cmd.Env = dir, append(os.Environ(), "FIRN_HOME="+home, "FIRN_GATEWAY=", "SECRET_THING=hush-hush")
+		out, err := cmd.CombinedOutput()
+		if strings.Contains(string(out), "hush-hush") || strings.Contains(string(out), "\x1b") {
+			t.Errorf("firn mcp %v prints %q", args, out)
+		}
+		return string(out), err
+	}
+	approved := func() bool {
+		out, err := run("ls")
+		if err != nil || !strings.Contains(out, "${SECRET_THING}") {
+			t.Errorf("the list is %s, %v", out, err)
+		}
+		return !strings.Contains(out, "not approved")
+	}
+	for _, args := range [][]string{{"approve"}, {"approve", "--json"}, {"approve", "--sure", "0"}} {
+		if out, err := run(args...); err == nil || !strings.Contains(out, "firn mcp approve --plan") {
+			t.Errorf("%v: %s, %v", args, out, err)
+		}
+	}
+	plan, err := run("approve", "--plan")
+	for _, want := range []string{"'" + long + "'", `"\x1b[2J\u202e"`, "LD_PRELOAD=/tmp/x.so", "X-Key: ${OTHER_THING:-none}", "OTHER_THING SECRET_THING", dir, "no changes made"} {
+		if err != nil || !strings.Contains(plan, want) {
+			t.Errorf("the plan lacks %s: %s, %v", want, plan, err)
+		}
+	}
+	if approved() {
+		t.Error("the servers are approved before a confirmation")
+	}
+	for answer, want := range map[string]string{"": "not approved; no changes made", "y": "undo: firn mcp revoke"} {
+		cmd := exec.Command("firn", "mcp", "approve")
+		cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_GATEWAY=", "TERM=xterm-256color")
+		w := runInWindow(t, dir, cmd, 200, 40)
+		w.sees("LD_PRELOAD=/tmp/x.so")
+		w.sees("[y/N]")
+		w.press(answer + "\r")
+		w.sees(want)
+		if err := cmd.Wait(); err != nil { // it does not change the modes of the terminal, which ends compares
+			t.Error(err)
+		}
+		<-w.seen
+		if approved() != (answer == "y") {
+			t.Errorf("after the answer %q: approved %v", answer, approved())
+		}
+		if _, err := run("revoke"); err != nil {
+			t.Error(err)
+		}
 	}
 }
 

@@ -56,8 +56,24 @@ func serve(mode string) {
 		waitFile(os.Getenv("GATE"))
 	}
 	s := sdk.NewServer(&sdk.Implementation{Name: "test", Version: "1"}, nil)
-	addTools(s)
+	if mode == "escapes" {
+		addEscapes(s)
+	} else {
+		addTools(s)
+	}
 	_ = s.Run(context.Background(), &sdk.StdioTransport{})
+}
+
+// addEscapes adds a tool whose texts have escape sequences for terminals.
+func addEscapes(s *sdk.Server) {
+	sdk.AddTool(s, &sdk.Tool{Name: "paint", Description: "a \x1b]0;title\a\x1b[2J tool"},
+		func(_ context.Context, _ *sdk.CallToolRequest, in input) (*sdk.CallToolResult, any, error) {
+			if in.Text == "die" {
+				fmt.Fprintln(os.Stderr, "\x1b]52;c;evil\a \u009b2J")
+				os.Exit(4)
+			}
+			return text("red \x1b[31m\r\n\tred\u202e"), nil, nil
+		})
 }
 
 // nowhere discards what is written.

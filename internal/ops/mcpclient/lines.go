@@ -9,6 +9,7 @@ import (
 	"io"
 	"strings"
 	"sync"
+	"unicode"
 
 	"firn.dev"
 )
@@ -77,7 +78,7 @@ func (m *messageReader) accept(line []byte) ([]byte, error) {
 	case len(text) == 0:
 		return nil, nil
 	case text[0] != '{' && text[0] != '[':
-		m.stray(string(text))
+		m.stray(brief(string(text)))
 		if m.strays++; m.strays > maxStray {
 			return nil, fmt.Errorf("%w: more than %d lines of other output", errLine, maxStray)
 		}
@@ -119,9 +120,21 @@ func readLine(in *bufio.Reader) ([]byte, error) {
 
 // brief returns the beginning of a text on one line, for messages.
 func brief(text string) string {
-	text, _ = firn.CleanText(strings.Join(strings.Fields(text), " "))
+	text = clean(strings.Join(strings.Fields(text), " "))
 	if len(text) > 200 {
 		text = firn.CutText(text, 200) + "…"
 	}
 	return text
+}
+
+// clean returns a text of a server without characters that a terminal may interpret instead of
+// showing them, or that change the order of the text after them. Newlines and tabs stay.
+func clean(text string) string {
+	text, _ = firn.CleanText(text)
+	return strings.Map(func(r rune) rune {
+		if r != '\n' && r != '\t' && (unicode.IsControl(r) || unicode.Is(unicode.Bidi_Control, r)) {
+			return -1
+		}
+		return r
+	}, text)
 }

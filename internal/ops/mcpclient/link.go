@@ -176,6 +176,9 @@ func (l *link) open(ctx context.Context) (*live, error) {
 		if err = made.list(ctx); err == nil {
 			return made, nil
 		}
+		if made.process != nil {
+			_ = made.process.writer.Close() // a blocked request ends
+		}
 		_ = made.session.Close() // it is being thrown away
 	}
 	err = l.startFailure(ctx, made, err)
@@ -187,21 +190,8 @@ func (l *link) open(ctx context.Context) (*live, error) {
 
 // connect connects, and gives up when ctx is done even if the SDK does not.
 func connect(ctx context.Context, c *sdk.Client, t sdk.Transport) (*sdk.ClientSession, error) {
-	type result struct {
-		session *sdk.ClientSession
-		err     error
-	}
-	done := make(chan result, 1)
-	go func() { // ends when the transport is closed
-		s, err := c.Connect(ctx, t, nil)
-		done <- result{s, err}
-	}()
-	select {
-	case r := <-done:
-		return r.session, r.err
-	case <-ctx.Done():
-		return nil, ctx.Err()
-	}
+	session, _, err := await(ctx, func() (*sdk.ClientSession, error) { return c.Connect(ctx, t, nil) })
+	return session, err
 }
 
 // transport starts the server's process, or returns the connection to its address.
@@ -249,14 +239,20 @@ func (l *link) refresh(ctx context.Context, made *live) {
 
 // list reads the list of tools.
 func (m *live) list(ctx context.Context) error {
-	tools := []*sdk.Tool{}
-	for t, err := range m.session.Tools(ctx, nil) {
-		if err != nil {
-			return err
+	tools, _, err := await(ctx, func() ([]*sdk.Tool, error) {
+		tools := []*sdk.Tool{}
+		for t, err := range m.session.Tools(ctx, nil) {
+			if err != nil {
+				return nil, err
+			}
+			if tools = append(tools, t); len(tools) >= maxTools {
+				break
+			}
 		}
-		if tools = append(tools, t); len(tools) >= maxTools {
-			break
-		}
+		return tools, nil
+	})
+	if err != nil {
+		return err
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -317,18 +313,20 @@ func (l *link) call(ctx context.Context, name string, arguments json.RawMessage)
 	}
 	limited, cancel := context.WithTimeout(ctx, l.server.Timeout)
 	defer cancel()
-	r, err := c.call(limited, l.pool.token(), name, arguments, func(text string) { tool.Progress(ctx, text) })
+	r, returned, err := c.call(limited, l.pool.token(), name, arguments, func(text string) { tool.Progress(ctx, text) })
 	if err == nil {
 		l.mu.Lock()
 		l.failures = 0
 		l.mu.Unlock()
 		return resultOf(r), nil
 	}
+	l.release(c, returned)
 	return tool.Result{}, l.callFailure(ctx, limited, c, err)
 }
 
-// call sends a call and waits for its result.
-func (m *live) call(ctx context.Context, token, name string, arguments json.RawMessage, progress func(string)) (*sdk.CallToolResult, error) {
+// call sends a call and waits for its result, at most until ctx is done. Returned is closed when
+// the SDK is done with the call.
+func (m *live) call(ctx context.Context, token, name string, arguments json.RawMessage, progress func(string)) (r *sdk.CallToolResult, returned <-chan struct{}, err error) {
 	m.mu.Lock()
 	m.progress[token] = progress
 	m.mu.Unlock()
@@ -342,7 +340,7 @@ func (m *live) call(ctx context.Context, token, name string, arguments json.RawM
 	}
 	params := &sdk.CallToolParams{Name: name, Arguments: arguments}
 	params.SetProgressToken(token)
-	return m.session.CallTool(ctx, params)
+	return await(ctx, func() (*sdk.CallToolResult, error) { return m.session.CallTool(ctx, params) })
 }
 
 // callFailure returns a sentence about a failed call. A server that did not answer in time and
@@ -359,8 +357,7 @@ func (l *link) callFailure(ctx, limited context.Context, c *live, err error) err
 	case !isAnswer(err) && c.process != nil:
 		return l.brokenFailure(ctx, c)
 	}
-	text, _ := firn.CleanText(err.Error())
-	return fmt.Errorf("the MCP server %s rejected the call: %s", l.server.Name, firn.CutText(text, 2000))
+	return fmt.Errorf("the MCP server %s rejected the call: %s", l.server.Name, firn.CutText(clean(err.Error()), 2000))
 }
 
 // isAnswer reports whether an error is one that the server sent.
@@ -389,7 +386,8 @@ func (l *link) brokenFailure(ctx context.Context, c *live) error {
 func (m *live) answers(ctx context.Context) bool {
 	ctx, cancel := context.WithTimeout(ctx, pingWait)
 	defer cancel()
-	return m.session.Ping(ctx, nil) == nil
+	_, _, err := await(ctx, func() (struct{}, error) { return struct{}{}, m.session.Ping(ctx, nil) })
+	return err == nil
 }
 
 // drop ends a connection that is of no use.

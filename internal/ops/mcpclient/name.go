@@ -16,12 +16,15 @@ const (
 )
 
 // toolName returns the name of a server's tool for models: mcp__SERVER__TOOL, in which other
-// characters than letters, digits, - and _ are replaced. A name that is changed by that, or
-// too long, ends with a digest of both names, so that it is as unique as they are.
+// characters than letters, digits, - and _ are replaced. A name that is changed by that, too
+// long, or could be split in another way, because one of the names has __ or _ beside the
+// separator, ends with a digest of both names. So it is as unique as they are, and no server
+// can take over the name of another server's tool.
 func toolName(server, tool string) string {
 	plain := namePrefix + server + "__" + tool
 	name := strings.Map(nameRune, plain)
-	if name == plain && len(name) <= maxName && server != "" && tool != "" {
+	single := strings.Count(server+"__"+tool, "__") == 1 && !strings.HasSuffix(server, "_") && !strings.HasPrefix(tool, "_")
+	if name == plain && len(name) <= maxName && server != "" && tool != "" && single {
 		return name
 	}
 	return digestName(server, tool)

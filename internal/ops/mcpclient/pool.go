@@ -91,6 +91,7 @@ func (p *Pool) Group(servers []Server) *Group {
 	defer p.mu.Unlock()
 	for _, s := range servers {
 		s = s.withDefaults()
+		s.Name, s.Problem = brief(s.Name), clean(s.Problem)
 		id := s.identity()
 		l := p.links[id]
 		if l == nil {
@@ -218,10 +219,9 @@ func (l *link) tools(used names) []remoteTool {
 		if !ok || !free {
 			continue
 		}
-		text, _ := firn.CleanText(t.Description)
 		tools = append(tools, remoteTool{
 			link: l, name: t.Name, reads: l.server.TrustReadOnly && t.Annotations != nil && t.Annotations.ReadOnlyHint,
-			spec: provider.Tool{Name: name, Description: firn.CutText(text, maxDescription), Schema: schema},
+			spec: provider.Tool{Name: name, Description: firn.CutText(clean(t.Description), maxDescription), Schema: schema},
 		})
 	}
 	return tools

@@ -47,7 +47,8 @@ type Project struct {
 	Dir string
 	// Base is the environment that programs get besides their own variables.
 	Base []string
-	// Env returns variables that the file refers to, as ${NAME} or ${NAME:-default}.
+	// Env returns variables that the file refers to, as ${NAME} or ${NAME:-default}. If it is
+	// nil, references stay as they are: for showing what a file says.
 	Env func(name string) string
 }
 
@@ -75,7 +76,7 @@ func (p Project) Parse(data []byte) ([]Server, error) {
 
 // server returns a server of the file.
 func (p Project) server(name string, data json.RawMessage) Server {
-	s := Server{Name: name, Source: ProjectFile, Dir: p.Dir}
+	s := Server{Name: brief(name), Source: ProjectFile, Dir: p.Dir}
 	var x projectServer
 	if err := json.Unmarshal(data, &x); err != nil {
 		s.Problem = "its entry in " + ProjectFile + " is not valid: " + brief(err.Error())
@@ -134,6 +135,9 @@ type expander struct {
 // expand replaces the variables in a text. It records those that are not set and have no
 // default.
 func (e *expander) expand(text string) string {
+	if e.env == nil {
+		return text
+	}
 	return reference.ReplaceAllStringFunc(text, func(found string) string {
 		m := reference.FindStringSubmatch(found)
 		if value := e.env(m[1]); value != "" {
@@ -144,4 +148,21 @@ func (e *expander) expand(text string) string {
 		}
 		return strings.TrimPrefix(m[2], ":-")
 	})
+}
+
+// References returns the names of the variables that the values of a server refer to, sorted.
+// The server is one whose references were not replaced.
+func References(s Server) []string {
+	values := slices.Concat([]string{s.Command, s.URL}, s.Args, s.Env)
+	for _, v := range s.Header {
+		values = append(values, v...)
+	}
+	var names []string
+	for _, v := range values {
+		for _, m := range reference.FindAllStringSubmatch(v, -1) {
+			names = append(names, m[1])
+		}
+	}
+	slices.Sort(names)
+	return slices.Compact(names)
 }

@@ -91,10 +91,9 @@ func (m *mapping) resource(r *sdk.ResourceContents) {
 
 // text adds a text, up to the limit of all texts.
 func (m *mapping) text(text string) {
-	if text == "" || m.size >= mostResultText {
+	if text = clean(text); text == "" || m.size >= mostResultText {
 		return
 	}
-	text, _ = firn.CleanText(text)
 	if left := mostResultText - m.size; len(text) > left {
 		m.size = mostResultText
 		text = firn.CutText(text, left) + fmt.Sprintf("\n[firn] the result was cut at %d bytes", mostResultText)
@@ -114,7 +113,7 @@ func (m *mapping) image(kind string, data []byte) {
 
 // oneWord returns a type for display.
 func oneWord(kind string) string {
-	if kind = firn.CutText(strings.Join(strings.Fields(kind), " "), 80); kind == "" {
+	if kind = firn.CutText(clean(strings.Join(strings.Fields(kind), " ")), 80); kind == "" {
 		return "of an unknown type"
 	}
 	return kind

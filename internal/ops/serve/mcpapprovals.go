@@ -57,11 +57,16 @@ func (a *approvedRules) setMCPDigest(root, digest string) error {
 // MCPProject is the list of MCP servers of a project.
 type MCPProject struct {
 	// File is the path of the list.
-	File     string
-	Servers  []mcpclient.Server
+	File    string
+	Servers []mcpclient.Server
+	// Written are the same servers as the file has them, for showing: without the environment
+	// of firn and the values of variables, which may be secret.
+	Written  []mcpclient.Server
 	Approved bool
+	// Digest identifies the content of the file.
+	Digest string
 
-	home, root, digest string
+	home, root string
 }
 
 // ReadMCPProject reads the list of MCP servers of the project that a directory belongs to. The
@@ -75,13 +80,13 @@ func ReadMCPProject(home, dir string, env func(string) string) (*MCPProject, err
 	if !found {
 		return nil, fmt.Errorf("%s: %w", file, firn.ErrNotFound)
 	}
-	return &MCPProject{File: file, Servers: p.servers, Approved: p.approved, home: home, root: p.root, digest: p.digest}, nil
+	return &MCPProject{File: file, Servers: p.servers, Written: p.written, Approved: p.approved, Digest: p.digest, home: home, root: p.root}, nil
 }
 
 // Approve allows agents in the project to use the servers, as long as the file does not
 // change. If approved is false, it takes that back.
 func (p *MCPProject) Approve(approved bool) error {
-	digest := p.digest
+	digest := p.Digest
 	if !approved {
 		digest = ""
 	}

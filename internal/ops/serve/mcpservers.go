@@ -102,6 +102,8 @@ type mcpProject struct {
 	root    string
 	digest  string
 	servers []mcpclient.Server
+	// Written are the servers as the file has them: without the values of variables.
+	written []mcpclient.Server
 	// Approved means that the user approved this content of the file.
 	approved bool
 }
@@ -130,6 +132,9 @@ func readMCPProject(fsys vfs.FS, home, dir string, env func(string) string) (p m
 	}
 	p.digest = mcpclient.Digest(data)
 	p.servers, err = mcpclient.Project{Dir: p.root, Base: passedEnv(env, nil), Env: env}.Parse(data)
+	if err == nil {
+		p.written, err = mcpclient.Project{Dir: p.root}.Parse(data)
+	}
 	if err != nil {
 		return p, false, err
 	}

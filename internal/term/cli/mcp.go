@@ -41,7 +41,6 @@ can use. They are in the settings, or in the file .mcp.json of a project.`,
 		return mcp.Serve(cmd.Context(), c, p.stdin, p.stdout, mcp.Options{Version: p.build.Version, ReadOnly: readOnly, Alone: c.Address() == inProcess})
 	}
 	cmd.AddCommand(p.mcpListCommand(), p.mcpAddCommand(), p.mcpRemoveCommand(), p.mcpTestCommand(),
-		p.mcpApproveCommand("approve", "Approve the MCP servers in the file of the project", "revoke"),
-		p.mcpApproveCommand("revoke", "Take back the approval of the MCP servers in the file of the project", "approve"))
+		p.mcpApproveCommand(), p.mcpRevokeCommand())
 	return cmd
 }

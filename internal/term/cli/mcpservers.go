@@ -77,8 +77,9 @@ func (p protocolCommands) mcpRows() ([]mcpRow, error) {
 	if err != nil {
 		return rows, ignoreNotFound(err)
 	}
-	for _, x := range project.Servers {
-		row := newMCPRow(x)
+	for i, x := range project.Servers {
+		row := newMCPRow(project.Written[i])
+		row.server, row.Usable, row.Problem = x, x.Problem == "", x.Problem
 		if !project.Approved {
 			row.Usable, row.Problem = false, "not approved; to review and use it: firn mcp approve"
 		}
@@ -387,37 +388,4 @@ func (p protocolCommands) mcpTest(ctx context.Context, name string) error {
 	return p.print(result, func() string {
 		return strings.Join(append(prose.Columns(rowsOut, "ll"), fmt.Sprintf("%s works: %s", name, prose.Plural(len(tools), "tool"))), "\n") + "\n"
 	})
-}
-
-func (p protocolCommands) mcpApproveCommand(verb, short, opposite string) *cobra.Command {
-	return &cobra.Command{
-		Use: verb, Short: short,
-		Long: short + ` (.mcp.json in
-the root of the repository of the current directory). Agents use these servers
-only while the file is as it was approved: a cloned repository cannot start
-programs unasked, and a changed file must be approved again.`,
-		Example: "  firn mcp " + verb, Args: none,
-		RunE: func(*cobra.Command, []string) error {
-			s, err := p.settings()
-			if err != nil {
-				return err
-			}
-			project, err := p.mcpProject(s)
-			if err != nil {
-				return err
-			}
-			if err := project.Approve(verb == "approve"); err != nil {
-				return err
-			}
-			rows := []mcpRow{}
-			for _, x := range project.Servers {
-				rows = append(rows, newMCPRow(x))
-			}
-			result := map[string]any{"file": project.File, "items": rows, "undo": "firn mcp " + opposite}
-			return p.print(result, func() string {
-				done := map[string]string{"approve": "approved", "revoke": "revoked"}[verb]
-				return fmt.Sprintf("%s%s %s\nundo: firn mcp %s\n", mcpText(rows), done, prose.Clean(project.File), opposite)
-			})
-		},
-	}
 }
