@@ -190,7 +190,7 @@ func (p protocolCommands) mcpApprove(cmd *cobra.Command, sure string, plan bool)
 }
 
 // confirms asks a question at the terminal and reports whether the answer is yes.
-func (p *program) confirms(question string) (bool, error) {
+func (p protocolCommands) confirms(question string) (bool, error) {
 	if _, err := io.WriteString(p.stdout, question); err != nil {
 		return false, fmt.Errorf("print question: %w", err)
 	}
