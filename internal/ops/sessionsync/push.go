@@ -248,7 +248,9 @@ func (o *outbox) addEntry(ctx context.Context, id firn.ID, c *copyOf, line []byt
 
 // addMarks adds the marks of a session, unless it stays on this machine.
 func (o *outbox) addMarks(ctx context.Context, m Marks, hash string) error {
-	if o.r.Config.excludesID(m.Session, o.r.st.Sessions[m.Session].Excluded) {
+	// A session that was never read, since it is in the trash bin, may be an excluded one.
+	s, read := o.r.st.Sessions[m.Session]
+	if o.r.Config.excludesID(m.Session, s.Excluded || !read) {
 		return nil
 	}
 	data, err := json.Marshal(m)
