@@ -11,13 +11,18 @@ type Checker struct {
 	Whole bool
 	// First is the first line whose link does not fit, counted from 1; 0 if all links fit.
 	First int
-	// Broken counts the lines whose links do not fit.
+	// Unproven counts the links that do not fit because a line before them was erased without
+	// leaving a hash.
+	Unproven int
+	// Broken counts the other lines whose links do not fit.
 	Broken int
 
 	state State
 	lines int
 	// blind is set while the state is unknown, after a line that was not read.
 	blind bool
+	// gone is set after an erased line without hash, up to the next link.
+	gone bool
 	// loose counts the lines without link after the latest fitting one.
 	loose   int
 	skipped int // lines that were not read
@@ -50,11 +55,15 @@ func (c *Checker) Add(line []byte) bool {
 	switch _, kept := KeptSum(line); {
 	case linked:
 		c.Linked++
-		if fits = c.blind || recorded == c.state; !fits {
+		switch fits = c.blind || recorded == c.state; {
+		case !fits && c.gone:
+			fits = true
+			c.Unproven++
+		case !fits:
 			c.broken()
 		}
 		c.state = recorded // so that the lines after it are checked against it
-		c.loose, c.blind = 0, false
+		c.loose, c.blind, c.gone = 0, false, false
 	case kept && IsErased(line):
 		c.Erased++
 	case kept:
@@ -65,8 +74,9 @@ func (c *Checker) Add(line []byte) bool {
 	default:
 		c.Unlinked++
 		c.loose++
+		c.gone = c.gone || IsErased(line)
 	}
-	if _, ok := c.wanted[c.state]; ok && c.First == 0 && c.skipped == 0 {
+	if _, ok := c.wanted[c.state]; ok && c.First == 0 && c.skipped == 0 && c.Unproven == 0 {
 		c.wanted[c.state] = c.lines
 	}
 	return fits

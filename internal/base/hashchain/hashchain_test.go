@@ -145,7 +145,7 @@ func TestFaults(t *testing.T) {
 			if fault != test.want || found != (test.want != Fault{}) {
 				t.Errorf("the fault is %+v, want %+v", fault, test.want)
 			}
-			if (c.First > 0) != found {
+			if (c.First > 0 || c.Unproven > 0) != found {
 				t.Errorf("the checker's first fault is at line %d", c.First)
 			}
 		})

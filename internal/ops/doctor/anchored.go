@@ -150,8 +150,8 @@ func (e *exam) concludeAnchor() {
 	if e.chain != nil && e.chain.First > 0 {
 		f.Message = "the transcript up to this entry is not the one that the anchor recorded: its hashes do not fit either"
 	}
-	if e.skipped || e.failed {
-		f.Kind, f.Message, f.Hint = Incomparable, "the transcript cannot be compared with the anchor, because a part of it could not be read", ""
+	if e.skipped || e.failed || e.chain != nil && e.chain.Unproven > 0 {
+		f.Kind, f.Message, f.Hint = Incomparable, "the transcript cannot be compared with the anchor, because a line of it could not be read, or was erased without leaving a hash", ""
 	}
 	if f.Kind == Replaced && head.Entry != "" && e.tree.Find(head.Entry) < 0 {
 		f.Kind, f.Message = RolledBack, "the anchor recorded this entry, and the transcript does not contain it: an older copy is in its place, or its end was removed"

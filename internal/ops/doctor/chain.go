@@ -69,7 +69,7 @@ func (e *exam) concludeChain() {
 		e.add(Finding{Severity: Warn, Kind: Redacted, File: e.w.relative(e.base),
 			Message: fmt.Sprintf("%s with parts left out: the hashes show that originals were there, not what they were", plural(n, "line"))})
 	}
-	if e.chain.First == 0 {
+	if e.chain.First == 0 && e.chain.Unproven == 0 {
 		return
 	}
 	lines, faults := e.explainChain()
