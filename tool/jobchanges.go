@@ -78,7 +78,7 @@ func (s *Shells) Compare() {
 	}
 }
 
-// Accept tells s that a tool changed a file, so that the change is not taken for that of a
+// Accept informs s that a tool changed a file, so that the change is not taken for that of a
 // command in the background.
 func (s *Shells) Accept(path string) {
 	for _, j := range s.running() {

@@ -88,7 +88,7 @@ func (r *run) close(m listed) {
 }
 
 // unread returns the manifests of a machine that were not imported completely, and compares
-// the list with what was there before.
+// the list with the previous one.
 func (r *run) unread(ctx context.Context, machine string) ([]listed, error) {
 	places, err := r.places(ctx, machine)
 	if err != nil || len(places) == 0 {
