@@ -266,13 +266,22 @@ func (d *database) mergeLater(ctx context.Context, do func() error) error {
 	return errors.Join(do(), set(8))
 }
 
-// forget merges the FTS segments. Until then deleted words remain in them, only marked as
-// deleted.
+// forget removes the traces of deleted rows. Their words remain in the FTS segments, only
+// marked as deleted, and merging the segments does not always remove them, so the FTS tables
+// are rebuilt. When SQLite moves a row to another page, it leaves a copy in the unused part
+// of the old one, which secure_delete does not overwrite; a vacuum writes all pages anew.
+// Its temporary copy, of what is left, is a file without a name, since the index may be
+// larger than the memory.
 func (d *database) forget(ctx context.Context) error {
-	return d.change(ctx, func(tx *sql.Tx) error {
-		_, err := tx.ExecContext(ctx, "insert into fts0(fts0) values('optimize'); insert into fts1(fts1) values('optimize')")
+	err := d.change(ctx, func(tx *sql.Tx) error {
+		_, err := tx.ExecContext(ctx, "insert into fts0(fts0) values('rebuild'); insert into fts1(fts1) values('rebuild')")
 		return err
 	})
+	if err != nil {
+		return err
+	}
+	_, err = d.write.ExecContext(ctx, "pragma temp_store = file; vacuum; pragma temp_store = memory")
+	return explain("vacuum the word index", err)
 }
 
 // scrub truncates the WAL, so that no deleted content remains in it.

@@ -145,7 +145,7 @@ func (s shape) fate(count int) *fate {
 	for _, cut := range slices.Backward(s.Cuts) {
 		if f.onPath(cut[0]) && !f.hidden[cut[0]] {
 			f.kept = cut[1]
-			if f.kept == 0 || f.kept > cut[0] {
+			if f.kept > cut[0] || !f.onPath(f.kept) { // it keeps nothing of this branch
 				f.kept = cut[0]
 			}
 			break
