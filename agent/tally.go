@@ -46,6 +46,9 @@ func (t *tally) add(g firn.Glance, e firn.Entry) {
 		t.Counters.Add(e)
 		t.Names.See(t.session, e)
 	}
+	if t.ends.last != "" && store.BySync(&e) {
+		g.Kind = firn.KindHead // it is not the end of a branch, as the head that a sync moves
+	}
 	t.ends.add(g)
 	t.Left = t.ends.left
 	if g.Kind != firn.KindHeader && g.ID != "" {

@@ -8,8 +8,8 @@ import (
 	"firn.dev"
 )
 
-// SyncField is the extra field of entries that a sync appended to the copy of a session on
-// one machine: a head that stays where it was, the counters of the merged session. Such an
+// SyncField is the extra field of entries that a sync or a purge appended to the copy of a
+// session on one machine: a head that stays where it was, counters of that copy. Such an
 // entry is not copied to other machines unless another entry refers to it, and never takes
 // part in an [Election].
 const SyncField = "sync"
@@ -17,12 +17,12 @@ const SyncField = "sync"
 // syncMark is the value of SyncField.
 const syncMark = `"local"`
 
-// MarkSync marks an entry as appended by a sync.
+// MarkSync marks an entry as appended by a sync or a purge.
 func MarkSync(e *firn.Entry) {
 	e.Extra = append(slices.Clip(e.Extra), firn.Field{Name: SyncField, Value: json.RawMessage(syncMark)})
 }
 
-// BySync reports whether an entry was appended by a sync.
+// BySync reports whether an entry was appended by a sync or a purge.
 func BySync(e *firn.Entry) bool { return e.Extra.Get(SyncField) != nil }
 
 // Election computes the checkpoint of a session from the set of its entries, independent of

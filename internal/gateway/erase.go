@@ -207,7 +207,8 @@ func (p *erasure) repeats(e firn.Entry) bool {
 }
 
 // storeCounters appends new counters with the current names of the session, to replace the
-// erased ones.
+// erased ones. They belong to this copy of the session: other machines count their own, so a
+// sync does not publish them.
 func (g *sessionRemover) storeCounters(ctx context.Context, id firn.ID, names store.Names) error {
 	for try := 1; ; try++ {
 		info, err := g.Info(ctx, id)
@@ -218,6 +219,7 @@ func (g *sessionRemover) storeCounters(ctx context.Context, id firn.ID, names st
 		if err != nil {
 			return err
 		}
+		store.MarkSync(&entry)
 		if _, err = g.editor.append(ctx, id, info.End, entry); !errors.Is(err, firn.ErrConflict) || try == maxTries {
 			return err
 		}

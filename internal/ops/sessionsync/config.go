@@ -6,7 +6,6 @@ import (
 	"crypto/rand"
 	"encoding/json"
 	"errors"
-	"fmt"
 	"io"
 	"io/fs"
 	"path/filepath"
@@ -15,6 +14,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 )
 
@@ -63,10 +63,10 @@ func (c *Config) Write(fsys vfs.FS, dir string) error { return writeJSON(fsys, c
 // CheckName rejects a name of a target that is not a simple file name.
 func CheckName(name string) error {
 	if name == "" || len(name) > 40 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-		return &Problem{fmt.Errorf("invalid name of a target %.60q: %w", name, firn.ErrInvalid), "use up to 40 lower-case letters, digits, - and _"}
+		return &Problem{failure.Of(firn.ErrInvalid, "invalid name of a target %.60q", name), "use up to 40 lower-case letters, digits, - and _"}
 	}
 	if slices.Contains(reservedNames, name) {
-		return &Problem{fmt.Errorf("the name %q is a command: %w", name, firn.ErrInvalid), "choose another name"}
+		return &Problem{failure.Of(firn.ErrInvalid, "the name %q is a command", name), "choose another name"}
 	}
 	return nil
 }
@@ -173,7 +173,8 @@ type SessionReceipt struct {
 
 // Machine is a machine that publishes on a target.
 type Machine struct {
-	ID   string    `json:"id"`
+	ID string `json:"id"`
+	// Name ends with a part of the ID if another machine has the same name.
 	Name string    `json:"name"`
 	Last time.Time `json:"last,omitzero"`
 	// Own is set for this machine.
@@ -189,7 +190,7 @@ func ReadStatus(fsys vfs.FS, dir, name string, c *Config) (Status, error) {
 	if err != nil {
 		return s, err
 	}
-	r := &run{st: st}
+	r := &run{Options: Options{Config: c}, st: st}
 	s.Last, s.Heads = st.Last, r.heads()
 	for _, p := range st.Sessions {
 		if !p.Excluded {
@@ -197,7 +198,7 @@ func ReadStatus(fsys vfs.FS, dir, name string, c *Config) (Status, error) {
 		}
 	}
 	for id, m := range st.Machines {
-		s.Machines = append(s.Machines, Machine{ID: id, Name: m.Name, Last: m.Time, Own: id == c.Machine, Waiting: len(m.Open)})
+		s.Machines = append(s.Machines, Machine{ID: id, Name: st.label(id, c), Last: m.Time, Own: id == c.Machine, Waiting: len(m.Open)})
 	}
 	slices.SortFunc(s.Machines, func(a, b Machine) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	s.Conflicts = countConflicts(fsys, filepath.Join(dir, name, conflictDir))
@@ -250,7 +251,7 @@ func appendLog(fsys vfs.FS, dir string, r *Report) error {
 func ReadLog(fsys vfs.FS, dir string, limit int) ([]Report, error) {
 	file, err := fsys.Open(filepath.Join(dir, "log.jsonl"), vfs.Read)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, nil
+		return []Report{}, nil
 	}
 	if err != nil {
 		return nil, err
@@ -259,7 +260,7 @@ func ReadLog(fsys vfs.FS, dir string, limit int) ([]Report, error) {
 	if err = errors.Join(err, file.Close()); err != nil {
 		return nil, err
 	}
-	var all []Report
+	all := []Report{}
 	for line := range bytes.Lines(data) {
 		var r Report
 		if json.Unmarshal(line, &r) == nil && r.Target != "" {

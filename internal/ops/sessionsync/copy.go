@@ -2,13 +2,14 @@ package sessionsync
 
 import (
 	"bytes"
+	"cmp"
 	"crypto/sha256"
 	"encoding/json"
-	"fmt"
 	"iter"
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/store"
@@ -25,6 +26,8 @@ type item struct {
 	erased bool
 	// message is set for a message.
 	message bool
+	// moves is set for an entry that only moves the head.
+	moves bool
 	// sum is the hash of the content.
 	sum [sha256.Size]byte
 	// line is the entry as it travels. It is nil in a copy that was only indexed.
@@ -125,9 +128,9 @@ func decodeLine(line []byte) (item, firn.Entry, firn.Glance, error) {
 		return item{}, e, glance, err
 	}
 	if e.Body == nil || e.ID == "" && e.Body.Kind() != firn.KindHeader {
-		return item{}, e, glance, fmt.Errorf("an entry without an ID: %w", firn.ErrCorrupt)
+		return item{}, e, glance, failure.Of(firn.ErrCorrupt, "an entry without an ID")
 	}
-	it := item{id: e.ID, parent: e.Parent, local: store.BySync(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, line: line}
+	it := item{id: e.ID, parent: e.Parent, local: store.BySync(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, moves: e.Body.Kind() == firn.KindHead, line: line}
 	if o, ok := e.Body.(*firn.Opaque); ok && !it.local {
 		it.local = hasMember(o.Raw, store.SyncField)
 	}
@@ -176,7 +179,7 @@ func without(line []byte, names ...string) ([]byte, error) {
 	}
 	r := rawjson.New(bytes.Clone(line))
 	if !r.Object() {
-		return nil, fmt.Errorf("not a JSON object: %w", firn.ErrCorrupt)
+		return nil, failure.Of(firn.ErrCorrupt, "not a JSON object")
 	}
 	out := []byte{'{'}
 	dropped := false
@@ -193,7 +196,7 @@ func without(line []byte, names ...string) ([]byte, error) {
 		out = append(append(rawjson.AppendString(out, name), ':'), value...)
 	}
 	if err := r.End(); err != nil {
-		return nil, fmt.Errorf("%v: %w", err, firn.ErrCorrupt)
+		return nil, failure.Of(firn.ErrCorrupt, "%v", err)
 	}
 	if !dropped { // the name occurs in a text
 		return bytes.Clone(line), nil
@@ -215,13 +218,15 @@ func hasMember(raw json.RawMessage, name string) bool {
 }
 
 // travels reports for each of the first n entries whether it is sent to other machines: all
-// but those that a sync appended here and no other such entry refers to.
+// but those that a sync or a purge appended here and no other such entry refers to. The same
+// holds for placeholders of purged entries: the marks say what was purged, and a placeholder
+// does not show whether its entry was meant for this copy only.
 func (c *copyOf) travels(n int) []bool {
 	out := make([]bool, n)
 	needed := make(map[firn.EntryID]bool)
 	for i := n - 1; i >= 0; i-- {
 		it := &c.items[i]
-		if out[i] = !it.local || needed[it.id]; out[i] {
+		if out[i] = !it.local && !it.erased || needed[it.id]; out[i] {
 			needed[it.parent] = true
 			for _, ref := range it.refs {
 				needed[ref] = true
@@ -240,11 +245,28 @@ func (c *copyOf) realHead() firn.EntryID {
 	return c.real(c.items[len(c.items)-1].id)
 }
 
-// real returns the nearest ancestor of an entry, or the entry itself, that no sync appended.
+// real returns the nearest ancestor of an entry, or the entry itself, that no sync appended
+// and that was not purged. If there is none, it is the nearest purged one.
 func (c *copyOf) real(id firn.EntryID) firn.EntryID {
+	var erased firn.EntryID
 	for {
 		i, ok := c.at[id]
-		if !ok || !c.items[i].local {
+		if !ok || !c.items[i].local && !c.items[i].erased {
+			return cmp.Or(id, erased)
+		}
+		if c.items[i].erased && erased == "" {
+			erased = id
+		}
+		id = c.items[i].parent
+	}
+}
+
+// grown returns the entry up to which a branch grew: without entries that only move the head.
+func (c *copyOf) grown(id firn.EntryID) firn.EntryID {
+	for {
+		id = c.real(id)
+		i, ok := c.at[id]
+		if !ok || !c.items[i].moves {
 			return id
 		}
 		id = c.items[i].parent

@@ -1,15 +1,19 @@
 package sessionsync
 
 import (
+	"context"
 	"crypto/hkdf"
 	"crypto/hmac"
 	"crypto/sha256"
+	"errors"
 	"fmt"
+	"slices"
 	"strings"
 
 	"filippo.io/age"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 )
 
 // Identity is the secret that all machines of one user share. It decrypts everything on a
@@ -39,12 +43,12 @@ func ParseIdentity(text string) (*Identity, error) {
 		}
 		secret, err := age.ParseX25519Identity(line)
 		if err != nil || found != nil { // the cause may contain the secret
-			return nil, fmt.Errorf("read the sync identity: expected one line AGE-SECRET-KEY-1…: %w", firn.ErrInvalid)
+			return nil, failure.Of(firn.ErrInvalid, "read the sync identity: expected one line AGE-SECRET-KEY-1…")
 		}
 		found = secret
 	}
 	if found == nil {
-		return nil, fmt.Errorf("read the sync identity: it is empty: %w", firn.ErrInvalid)
+		return nil, failure.Of(firn.ErrInvalid, "read the sync identity: it is empty")
 	}
 	return withSecret(found)
 }
@@ -70,4 +74,56 @@ func (i *Identity) sign(data []byte) []byte {
 	h := hmac.New(sha256.New, i.mac)
 	h.Write(data) // a hash never fails
 	return h.Sum(nil)
+}
+
+// CheckAccess rejects a target on which machines with another identity publish. Without an
+// identity, that is every target with manifests.
+func (i *Identity) CheckAccess(ctx context.Context, t Target) error {
+	machines, err := t.List(ctx, manifestDir)
+	if err != nil {
+		return err
+	}
+	foreign := false
+	for _, machine := range machines {
+		files, err := t.List(ctx, manifestDir+"/"+machine)
+		if err != nil {
+			return err
+		}
+		for _, file := range slices.Backward(files) {
+			at, ok := parsePlace(machine, file)
+			if !ok {
+				continue
+			}
+			opened, err := i.canOpen(ctx, t, at)
+			if opened {
+				return nil
+			}
+			if errors.Is(err, errForeign) {
+				foreign = true
+				break
+			}
+		}
+	}
+	switch {
+	case !foreign:
+		return nil
+	case i == nil:
+		return &Problem{failure.Of(firn.ErrConflict, "other machines publish in this folder, and this home has no sync identity"), takeHint}
+	}
+	return &Problem{failure.Of(firn.ErrConflict, "other machines publish in this folder with another sync identity"), takeHint}
+}
+
+// takeHint is the way to the identity of the other machines.
+const takeHint = "print theirs there with firn sync identity, and give it to firn sync add as --identity FILE"
+
+// canOpen reports whether the identity decrypts a manifest.
+func (i *Identity) canOpen(ctx context.Context, t Target, at place) (bool, error) {
+	if i == nil {
+		return false, errForeign
+	}
+	sealed, err := t.Get(ctx, at.path())
+	if err == nil {
+		_, err = i.decodeManifest(at, sealed)
+	}
+	return err == nil, err
 }

@@ -7,6 +7,7 @@ import (
 	"encoding/hex"
 	"errors"
 	"fmt"
+	"maps"
 	"path/filepath"
 	"slices"
 
@@ -256,14 +257,56 @@ func (r *run) chooseHead(c *copyOf, g group, from listed, local firn.EntryID) fi
 			}
 		}
 		return other
-	case other != "" && !c.follows(local, other) && from.Machine != r.Config.Machine:
-		if heads == nil {
-			heads = make(map[string]firn.EntryID)
-			r.st.Heads[g.ID] = heads
-		}
-		heads[from.Machine] = other
+	case from.Machine != r.Config.Machine:
+		r.noteHead(c, g.ID, from.Machine, c.grown(other), local)
 	}
 	return local
+}
+
+// noteHead records the end of a branch of another machine, unless it is in the branch of this
+// one or in a recorded one. Ends that are in the new one are dropped.
+func (r *run) noteHead(c *copyOf, id firn.ID, machine string, end, local firn.EntryID) {
+	heads := r.st.Heads[id]
+	if end == "" || c.follows(local, end) {
+		return
+	}
+	for other, entry := range heads {
+		if c.follows(entry, end) {
+			return
+		}
+		if c.follows(end, entry) {
+			delete(heads, other)
+		}
+	}
+	if heads == nil {
+		heads = make(map[string]firn.EntryID)
+		r.st.Heads[id] = heads
+	}
+	heads[machine] = end
+}
+
+// dropHeads forgets the heads of other machines that are in the branch of this one, because
+// the user chose them.
+func (r *run) dropHeads(id firn.ID, c *copyOf) {
+	local := c.realHead()
+	maps.DeleteFunc(r.st.Heads[id], func(_ string, entry firn.EntryID) bool { return c.follows(local, entry) })
+}
+
+// Open returns the heads of other machines that are not in the branch of this one. It reads
+// the sessions; a session that cannot be read keeps its heads.
+func Open(ctx context.Context, local Local, heads []OtherHead) []OtherHead {
+	copies := make(map[firn.ID]*copyOf)
+	return slices.DeleteFunc(slices.Clone(heads), func(h OtherHead) bool {
+		c, known := copies[h.Session]
+		if !known {
+			var err error
+			if c, err = readCopy(h.Session, local.Lines(ctx, h.Session)); err != nil {
+				c = nil
+			}
+			copies[h.Session] = c
+		}
+		return c != nil && c.follows(c.realHead(), h.Entry)
+	})
 }
 
 // heads lists the heads of other machines.
@@ -271,11 +314,7 @@ func (r *run) heads() []OtherHead {
 	var all []OtherHead
 	for id, heads := range r.st.Heads {
 		for machine, entry := range heads {
-			name := machine
-			if seen := r.st.Machines[machine]; seen != nil {
-				name = cmp.Or(seen.Name, machine)
-			}
-			all = append(all, OtherHead{id, name, entry})
+			all = append(all, OtherHead{id, r.st.label(machine, r.Config), entry})
 		}
 	}
 	slices.SortFunc(all, func(a, b OtherHead) int {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 )
 
 // formatVersion is the version of pieces and manifests.
@@ -61,7 +62,7 @@ func (i *Identity) decodeManifest(at place, sealed []byte) (manifest, error) {
 	}
 	m, err := i.checkManifest(plain)
 	if err == nil && (m.Machine != at.machine || m.Counter != at.counter) {
-		err = fmt.Errorf("it was moved from another place: %w", firn.ErrCorrupt)
+		err = failure.Of(firn.ErrCorrupt, "it was moved from another place")
 	}
 	return m, err
 }
@@ -70,23 +71,23 @@ func (i *Identity) decodeManifest(at place, sealed []byte) (manifest, error) {
 func (i *Identity) checkManifest(plain []byte) (manifest, error) {
 	var m manifest
 	if err := json.Unmarshal(plain, &m); err != nil {
-		return m, fmt.Errorf("%v: %w", err, firn.ErrCorrupt)
+		return m, failure.Of(firn.ErrCorrupt, "%v", err)
 	}
 	proof := m.Proof
 	m.Proof = nil
 	signed, err := json.Marshal(m)
 	if err != nil {
-		return m, fmt.Errorf("%v: %w", err, firn.ErrCorrupt)
+		return m, failure.Of(firn.ErrCorrupt, "%v", err)
 	}
 	switch {
 	case m.Version > formatVersion:
-		return m, fmt.Errorf("a newer firn wrote it: %w", firn.ErrUnsupported)
+		return m, failure.Of(firn.ErrUnsupported, "a newer firn wrote it")
 	case !hmac.Equal(proof, i.sign(signed)):
-		return m, fmt.Errorf("it was not written with the sync identity of this home: %w", firn.ErrCorrupt)
+		return m, failure.Of(firn.ErrCorrupt, "it was not written with the sync identity of this home")
 	}
 	for _, p := range m.Pieces {
 		if !isName(p.Name) {
-			return m, fmt.Errorf("it names the piece %.80q: %w", p.Name, firn.ErrCorrupt)
+			return m, failure.Of(firn.ErrCorrupt, "it names the piece %.80q", p.Name)
 		}
 	}
 	return m, nil

@@ -6,6 +6,7 @@ import (
 	"fmt"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 )
 
 // A piece is a list of records, one per line: a letter for the kind, then JSON.
@@ -48,7 +49,7 @@ func decodePiece(plain []byte) (piece, error) {
 	for n := 1; len(plain) > 0; n++ {
 		line, rest, ok := bytes.Cut(plain, []byte{'\n'})
 		if !ok || len(line) < 2 {
-			return piece{}, fmt.Errorf("record %d is cut off: %w", n, firn.ErrCorrupt)
+			return piece{}, failure.Of(firn.ErrCorrupt, "record %d is cut off", n)
 		}
 		plain = rest
 		if err := p.add(line[0], line[1:]); err != nil {
@@ -64,31 +65,31 @@ func (p *piece) add(tag byte, data []byte) error {
 	case tagSession:
 		var g group
 		if err := json.Unmarshal(data, &g); err != nil {
-			return fmt.Errorf("%v: %w", err, firn.ErrCorrupt)
+			return failure.Of(firn.ErrCorrupt, "%v", err)
 		}
 		if err := g.ID.Check(); err != nil {
-			return fmt.Errorf("%v: %w", err, firn.ErrCorrupt)
+			return failure.Of(firn.ErrCorrupt, "%v", err)
 		}
 		p.groups = append(p.groups, g)
 	case tagEntry:
 		if len(p.groups) == 0 || !json.Valid(data) {
-			return fmt.Errorf("an invalid entry: %w", firn.ErrCorrupt)
+			return failure.Of(firn.ErrCorrupt, "an invalid entry")
 		}
 		g := &p.groups[len(p.groups)-1]
 		g.lines = append(g.lines, data)
 	case tagMarks:
 		var m Marks
 		if err := json.Unmarshal(data, &m); err != nil {
-			return fmt.Errorf("%v: %w", err, firn.ErrCorrupt)
+			return failure.Of(firn.ErrCorrupt, "%v", err)
 		}
 		if err := m.Session.Check(); err != nil {
-			return fmt.Errorf("%v: %w", err, firn.ErrCorrupt)
+			return failure.Of(firn.ErrCorrupt, "%v", err)
 		}
 		p.marks = append(p.marks, m)
 	default:
 		// A later version may write other records; they are about other things.
 		if !json.Valid(data) {
-			return fmt.Errorf("an invalid record of kind %q: %w", tag, firn.ErrCorrupt)
+			return failure.Of(firn.ErrCorrupt, "an invalid record of kind %q", tag)
 		}
 	}
 	return nil

@@ -3,11 +3,11 @@ package sessionsync
 import (
 	"context"
 	"encoding/json"
-	"fmt"
 	"maps"
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/store"
 	"firn.dev/wire"
 )
@@ -134,6 +134,7 @@ func (r *run) publish(ctx context.Context, o *outbox, h store.Holding) error {
 		r.correctNames(ctx, h.ID)
 	}
 	r.noteErased(h.ID, c)
+	r.dropHeads(h.ID, c)
 	now := published{Entries: len(c.items), Bytes: h.Bytes, Modified: h.Modified}
 	if r.Config.excludes(h.ID, c) {
 		now.Entries, now.Excluded = r.st.Sessions[h.ID].Entries, true
@@ -209,7 +210,7 @@ func (o *outbox) addSession(ctx context.Context, id firn.ID, c *copyOf, chosen [
 		return nil
 	}
 	if o.r.Config.excludes(id, c) {
-		return fmt.Errorf("publish session %s: it stays on this machine: %w", id, firn.ErrInvalid)
+		return failure.Of(firn.ErrInvalid, "publish session %s: it stays on this machine", id)
 	}
 	again := &copyOf{at: make(map[firn.EntryID]int), names: store.NewElection(id)}
 	for line, err := range o.r.Local.Lines(ctx, id) {

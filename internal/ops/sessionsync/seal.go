@@ -12,6 +12,7 @@ import (
 	"github.com/klauspost/compress/zstd"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 )
 
 // maxPlain limits the size of a decompressed piece or manifest. A piece is about
@@ -53,22 +54,25 @@ func nameOf(sealed []byte) string {
 	return hex.EncodeToString(sum[:])
 }
 
+// errForeign means that sealed data is for another sync identity.
+var errForeign = failure.Of(firn.ErrCorrupt, "it is not encrypted for the sync identity of this home")
+
 // open decrypts sealed data after comparing it with its name.
 func (i *Identity) open(name string, sealed []byte) ([]byte, error) {
 	if nameOf(sealed) != name {
-		return nil, fmt.Errorf("its bytes do not match its name: %w", firn.ErrCorrupt)
+		return nil, failure.Of(firn.ErrCorrupt, "its bytes do not match its name")
 	}
 	decrypted, err := age.Decrypt(bytes.NewReader(sealed), i.secret)
 	var foreign *age.NoIdentityMatchError
 	if errors.As(err, &foreign) {
-		return nil, fmt.Errorf("it is not encrypted for the sync identity of this home: %w", firn.ErrCorrupt)
+		return nil, errForeign
 	}
 	if err != nil {
-		return nil, fmt.Errorf("decrypt: %v: %w", err, firn.ErrCorrupt)
+		return nil, failure.Of(firn.ErrCorrupt, "decrypt: %v", err)
 	}
 	reader, err := zstd.NewReader(decrypted, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlain))
 	if err != nil {
-		return nil, fmt.Errorf("decompress: %v: %w", err, firn.ErrCorrupt)
+		return nil, failure.Of(firn.ErrCorrupt, "decompress: %v", err)
 	}
 	defer reader.Close()
 	plain, err := io.ReadAll(io.LimitReader(reader, maxPlain+1))
@@ -76,7 +80,7 @@ func (i *Identity) open(name string, sealed []byte) ([]byte, error) {
 		err = errors.New("it is too large")
 	}
 	if err != nil {
-		return nil, fmt.Errorf("decompress: %v: %w", err, firn.ErrCorrupt)
+		return nil, failure.Of(firn.ErrCorrupt, "decompress: %v", err)
 	}
 	return plain, nil
 }

@@ -1,6 +1,7 @@
 package sessionsync
 
 import (
+	"cmp"
 	"encoding/json"
 	"errors"
 	"fmt"
@@ -10,6 +11,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 )
 
@@ -80,7 +82,7 @@ func readJSON(fsys vfs.FS, name string, v any) (bool, error) {
 		return false, fmt.Errorf("read %s: %w", name, err)
 	}
 	if err := json.Unmarshal(data, v); err != nil {
-		return true, fmt.Errorf("read %s: %v: %w", name, err, firn.ErrCorrupt)
+		return true, failure.Of(firn.ErrCorrupt, "read %s: %v", name, err)
 	}
 	return true, nil
 }
@@ -124,4 +126,32 @@ func readState(fsys vfs.FS, name string) (*state, error) {
 		s.Heads = fresh.Heads
 	}
 	return s, nil
+}
+
+// label returns the name of a machine. If another machine has the same name, a part of the ID
+// follows it.
+func (s *state) label(machine string, own *Config) string {
+	name := s.nameOf(machine, own)
+	if machine != own.Machine && name == own.Name {
+		return name + "-" + machine[:min(idPart, len(machine))]
+	}
+	for other := range s.Machines {
+		if other != machine && s.nameOf(other, own) == name {
+			return name + "-" + machine[:min(idPart, len(machine))]
+		}
+	}
+	return name
+}
+
+// idPart is the number of characters of a machine's ID that tell machines of one name apart.
+const idPart = 6
+
+func (s *state) nameOf(machine string, own *Config) string {
+	if machine == own.Machine {
+		return own.Name
+	}
+	if seen := s.Machines[machine]; seen != nil {
+		return cmp.Or(seen.Name, machine)
+	}
+	return machine
 }

@@ -10,6 +10,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -146,7 +147,7 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	if !known && len(r.st.Machines) > 0 {
-		return &Problem{fmt.Errorf("the target %s has no %s: %w", r.Name, markFile, firn.ErrNotFound),
+		return &Problem{failure.Of(firn.ErrNotFound, "the target %s has no %s", r.Name, markFile),
 			"mount the share or restore the folder; to start over there: firn sync rm " + r.Name + ", then firn sync add"}
 	}
 	if !known {
@@ -220,7 +221,7 @@ func lockDir(fsys vfs.FS, dir string) (release func() error, err error) {
 	}
 	ok, err := file.TryLock()
 	if err == nil && !ok {
-		err = &Problem{fmt.Errorf("another sync of this home is running: %w", firn.ErrLocked), "wait until it has ended"}
+		err = &Problem{failure.Of(firn.ErrLocked, "another sync of this home is running"), "wait until it has ended"}
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

@@ -128,6 +128,12 @@ func TestBranches(t *testing.T) {
 		t.Errorf("the heads are %s and %s, want %s and %s", a, b, onA, onB)
 	}
 	d.b.add(id, firn.Entry{Parent: onA, Body: &firn.Head{Reason: "rewind"}}) // chosen
+	if open := Open(context.Background(), d.b.files, []OtherHead{{id, "desktop", onA}}); len(open) != 0 {
+		t.Errorf("after the rewind, the open heads on b are %v", open)
+	}
+	if r := d.sync(d.b); len(r.Heads) != 0 {
+		t.Errorf("after the rewind, the heads on b are %v", r.Heads)
+	}
 	d.b.say(id, "go on")
 	d.sync(d.b)
 	if r := d.sync(d.a); len(r.Heads) != 0 {
@@ -433,4 +439,42 @@ type busy struct{ files }
 
 func (b busy) Merge(context.Context, firn.ID, wire.Merge, io.Reader) (wire.Merged, error) {
 	return wire.Merged{}, &wire.Problem{Kind: wire.Busy, Message: "a turn is running"}
+}
+
+// TestPurgeIsNoGrowth purges an entry as another machine did, as the gateway does it, with new
+// counters: they are not published, and neither are placeholders of entries of this copy.
+func TestPurgeIsNoGrowth(t *testing.T) {
+	d := newDuo(t)
+	id := d.session(d.a, "one")
+	d.sync(d.a, d.b)
+	own := d.b.copyOf(id)
+	last := own.items[len(own.items)-1]
+	if !last.local {
+		t.Fatal("the import appended no counters")
+	}
+	_, err := d.b.Purge(context.Background(), id, "repeats", last.id)
+	check(t, err)
+	counters := firn.Entry{Body: &firn.Custom{Type: firn.CountersType, Data: []byte(`{}`)}}
+	store.MarkSync(&counters)
+	d.b.add(id, counters)
+	if r := d.sync(d.b); r.Published != 0 {
+		t.Errorf("published %d entries", r.Published)
+	}
+	if r := d.sync(d.a); len(r.Heads) != 0 || r.Imported != 0 {
+		t.Errorf("the report of a is %+v", r)
+	}
+}
+
+// TestSameName gives machines one name: they are shown with a part of their IDs.
+func TestSameName(t *testing.T) {
+	d := newDuo(t)
+	d.b.config.Name = d.a.config.Name
+	d.session(d.a, "one")
+	d.session(d.b, "two")
+	d.sync(d.a, d.b, d.a)
+	s, err := ReadStatus(vfs.OS{}, Dir(d.a.home), "share", d.a.config)
+	check(t, err)
+	if len(s.Machines) != 2 || s.Machines[0].Name == s.Machines[1].Name {
+		t.Errorf("the machines are %+v", s.Machines)
+	}
 }

@@ -13,6 +13,7 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 )
 
@@ -55,9 +56,9 @@ func checkTarget(ctx context.Context, t Target) (bool, error) {
 	case err != nil:
 		return false, err
 	case json.Unmarshal(data, &m) != nil || m.Format != "firn sync":
-		return false, fmt.Errorf("%s on the target is not firn's: %w", markFile, firn.ErrCorrupt)
+		return false, failure.Of(firn.ErrCorrupt, "%s on the target is not firn's", markFile)
 	case m.Version > formatVersion:
-		return false, fmt.Errorf("a newer firn prepared the target: %w", firn.ErrUnsupported)
+		return false, failure.Of(firn.ErrUnsupported, "a newer firn prepared the target")
 	}
 	return true, nil
 }
@@ -92,7 +93,7 @@ func (f Folder) List(_ context.Context, dir string) ([]string, error) {
 func (f Folder) Get(_ context.Context, name string) (data []byte, err error) {
 	file, err := f.FS.Open(f.path(name), vfs.Read)
 	if errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("read %s: %w", name, firn.ErrNotFound)
+		return nil, failure.Of(firn.ErrNotFound, "%s is not on the target", name)
 	}
 	if err != nil {
 		return nil, fmt.Errorf("read %s: %w", name, err)

@@ -152,10 +152,14 @@ func (p syncCommands) syncAll(ctx context.Context, args []string, republish bool
 // syncText formats the results of syncs.
 func syncText(reports []*sessionsync.Report) string {
 	var b strings.Builder
+	shown := make(map[sessionsync.OtherHead]bool)
 	for _, r := range reports {
 		fmt.Fprintf(&b, "%s: %s\n", r.Target, countsText(r))
 		for _, h := range r.Heads {
-			b.WriteString("  " + headText(h) + "\n")
+			if !shown[h] { // two targets may name the same branch
+				b.WriteString("  " + headText(h) + "\n")
+			}
+			shown[h] = true
 		}
 		for _, problem := range r.Problems {
 			fmt.Fprintf(&b, "  skipped: %s\n", prose.Clean(problem))
@@ -230,7 +234,7 @@ func (p syncCommands) addTarget(ctx context.Context, name, folder, identity, mac
 	if old := s.config.Targets[name]; old != "" {
 		return &hinted{failure.Of(firn.ErrConflict, "the target %s exists: %s", name, old), "choose another name, or remove it: firn sync rm " + name}
 	}
-	created, err := p.takeIdentity(ctx, s.dir, identity)
+	created, err := p.takeIdentity(ctx, s.dir, identity, sessionsync.Folder{FS: vfs.OS{}, Dir: dir})
 	if err != nil {
 		return err
 	}
@@ -254,15 +258,15 @@ func (p syncCommands) addTarget(ctx context.Context, name, folder, identity, mac
 }
 
 // takeIdentity stores the given identity, or creates one if the home has none. It reports
-// whether it created one.
-func (p syncCommands) takeIdentity(ctx context.Context, dir, from string) (bool, error) {
+// whether it created one. It stores nothing if other machines use another one on the target.
+func (p syncCommands) takeIdentity(ctx context.Context, dir, from string, target sessionsync.Target) (bool, error) {
 	have, err := sessionsync.ReadIdentity(vfs.OS{}, dir)
 	if err != nil {
 		return false, err
 	}
 	if from == "" {
-		if have != nil {
-			return false, nil
+		if err := have.CheckAccess(ctx, target); err != nil || have != nil {
+			return false, syncHint(err)
 		}
 		if have, err = sessionsync.NewIdentity(); err != nil {
 			return false, err
@@ -279,6 +283,9 @@ func (p syncCommands) takeIdentity(ctx context.Context, dir, from string) (bool,
 	}
 	if have != nil && have.Recipient() != given.Recipient() {
 		return false, &hinted{failure.Of(firn.ErrConflict, "this home has another sync identity"), "remove its targets and the file sync/identity of the home first"}
+	}
+	if err := given.CheckAccess(ctx, target); err != nil {
+		return false, syncHint(err)
 	}
 	return false, given.Write(vfs.OS{}, dir)
 }

@@ -2,6 +2,7 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"path/filepath"
 	"slices"
@@ -25,7 +26,7 @@ func (p syncCommands) syncStatusCommand() *cobra.Command {
 		Long: `Show the sync targets, the machines that publish on them, sessions that grew
 on several machines, entries kept aside because of conflicts, what stays on
 this machine, and receipts of purges that were repeated here or elsewhere. It
-reads only files of the home.`,
+does not read the targets.`,
 		Example: "  firn sync status",
 		Args:    args(0, 0, "no arguments"),
 		RunE: func(cmd *cobra.Command, _ []string) error {
@@ -34,6 +35,9 @@ reads only files of the home.`,
 				return err
 			}
 			all, err := s.status()
+			if err == nil {
+				err = p.dropChosen(cmd.Context(), all)
+			}
 			if err != nil {
 				return err
 			}
@@ -45,6 +49,28 @@ reads only files of the home.`,
 			return p.print(out, func() string { return p.statusText(s, all) })
 		},
 	}
+}
+
+// dropChosen removes the branches that the user chose since the last sync, and those that
+// another target names too.
+func (p syncCommands) dropChosen(ctx context.Context, all []sessionsync.Status) (err error) {
+	if !slices.ContainsFunc(all, func(s sessionsync.Status) bool { return len(s.Heads) > 0 }) {
+		return nil
+	}
+	c, release, err := p.connect(ctx, GatewayOptions{ReadOnly: true, Report: func(string) {}})
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	shown := make(map[sessionsync.OtherHead]bool)
+	for i := range all {
+		all[i].Heads = slices.DeleteFunc(sessionsync.Open(ctx, sessionsync.NewGateway(c), all[i].Heads), func(h sessionsync.OtherHead) bool {
+			twice := shown[h]
+			shown[h] = true
+			return twice
+		})
+	}
+	return nil
 }
 
 // status returns the states of all targets.
