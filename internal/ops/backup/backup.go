@@ -6,6 +6,8 @@
 // read: references are read before the files they refer to, and transcripts only grow, so
 // everything that a table or log in the archive mentions is in the archive. Files that firn
 // can regenerate, and files of running processes, are left out.
+//
+// An archive can be encrypted with age ([Encrypt], [Decrypt]); the age command decrypts it.
 package backup
 
 import (

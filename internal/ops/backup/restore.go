@@ -107,6 +107,10 @@ func unpack(ctx context.Context, from io.Reader, place func(*tar.Header) (io.Wri
 			return u.Summary, broken(ctx, err)
 		}
 	}
+	// An encrypted archive is authentic only if its end is.
+	if _, err := io.Copy(io.Discard, &contextReader{ctx, from}); err != nil {
+		return u.Summary, broken(ctx, err)
+	}
 	return u.seal(), nil
 }
 
@@ -116,7 +120,7 @@ func broken(ctx context.Context, err error) error {
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
-	if errors.As(err, &system) || errors.Is(err, firn.ErrUnsupported) {
+	if errors.As(err, &system) || errors.Is(err, firn.ErrUnsupported) || errors.Is(err, firn.ErrCorrupt) {
 		return err
 	}
 	return fmt.Errorf("%w: %w", firn.ErrCorrupt, err)

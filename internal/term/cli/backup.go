@@ -31,8 +31,8 @@ files are included as files, and a restored home keeps them in files.
 
 The backup is a tar archive compressed with zstd, with the checksums of all
 files at its end. Without firn, unpack it with tar --zstd -xf and check it with
-sha256sum -c SHA256SUMS. It contains every message: protect it like the home. A
-purge does not affect it.`,
+sha256sum -c SHA256SUMS. It contains every message: protect it like the home, or
+encrypt it with --to. A purge does not affect it.`,
 		Example: "  firn backup create\n  firn backup verify firn-20261116-031500.tar.zst\n  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
 		Args:    cobra.ArbitraryArgs,
 		RunE:    p.unknown,
@@ -42,19 +42,32 @@ purge does not affect it.`,
 }
 
 func (p storeCommands) backupCreateCommand() *cobra.Command {
-	return &cobra.Command{
+	var keys recipientFlags
+	cmd := &cobra.Command{
 		Use:   "create [FILE]",
 		Short: "Create a backup of the home",
 		Long: `Create a backup of the home. The default file name is firn-DATE-TIME.tar.zst
 in the current directory; - writes to stdout. An existing file is never
-overwritten.`,
-		Example: "  firn backup create\n  firn backup create - | ssh host 'cat > firn.tar.zst'",
+overwritten.
+
+--to encrypts the backup with age (https://age-encryption.org) to a public key
+age1…; give it once for each recipient. Each recipient alone can read the
+backup, with a secret key that firn does not need here. age-keygen creates a
+pair. Keep the secret key outside the home: without it the backup is lost.`,
+		Example: "  firn backup create\n  firn backup create - | ssh host 'cat > firn.tar.zst'\n  firn backup create --to age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
 		Args:    args(0, 1, "at most one file"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return p.createBackup(cmd.Context(), args) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.createBackup(cmd.Context(), args, keys) },
 	}
+	cmd.Flags().StringArrayVar(&keys.to, "to", nil, "encrypt the backup to this `recipient`, a public key age1…; may be given several times")
+	cmd.Flags().StringVar(&keys.file, "to-file", "", "encrypt the backup to the recipients in this `file`, one in each line")
+	return cmd
 }
 
-func (p storeCommands) createBackup(ctx context.Context, args []string) error {
+func (p storeCommands) createBackup(ctx context.Context, args []string, keys recipientFlags) error {
+	recipients, err := keys.recipients()
+	if err != nil {
+		return err
+	}
 	if err := p.mustBeOurs(); err != nil {
 		return err
 	}
@@ -64,12 +77,15 @@ func (p storeCommands) createBackup(ctx context.Context, args []string) error {
 	}
 	now := time.Now()
 	name := "firn-" + now.Format("20060102-150405") + ".tar.zst"
+	if len(recipients) > 0 {
+		name += ".age"
+	}
 	if len(args) > 0 {
 		name = args[0]
 	}
 	bar := p.newBar("packing")
 	made := func(to io.Writer) (backup.Summary, error) {
-		return st.pack(ctx, to, now, bar)
+		return encryptedTo(to, recipients, func(to io.Writer) (backup.Summary, error) { return st.pack(ctx, to, now, bar) })
 	}
 	var s backup.Summary
 	if name == "-" {
@@ -91,7 +107,9 @@ func (p storeCommands) createBackup(ctx context.Context, args []string) error {
 		p.note(prose.Clean(unread) + "; it is not in the backup")
 	}
 	if name != "-" {
-		err = p.print(&packed{name, s}, func() string { return fmt.Sprintf("%s\n%s", prose.Clean(name), summary(s)) })
+		err = p.print(&packed{name, len(recipients), s}, func() string {
+			return fmt.Sprintf("%s\n%s%s", prose.Clean(name), summary(s), encryptionNote(len(recipients)))
+		})
 	}
 	if err == nil && len(s.Unread) > 0 {
 		return errPartial
@@ -102,6 +120,8 @@ func (p storeCommands) createBackup(ctx context.Context, args []string) error {
 // packed is the result of creating or verifying a backup.
 type packed struct {
 	File string `json:"file"`
+	// Recipients is the number of keys that a new backup is encrypted to.
+	Recipients int `json:"recipients,omitempty"`
 	backup.Summary
 }
 
@@ -136,41 +156,46 @@ func writeAtomically(name string, write func(io.Writer) (backup.Summary, error))
 }
 
 func (p storeCommands) backupVerifyCommand() *cobra.Command {
-	return &cobra.Command{
+	var identity string
+	cmd := &cobra.Command{
 		Use:   "verify FILE",
 		Short: "Read a backup and compare every file with its checksum",
 		Long: `Read a whole backup and compare every file with its checksum; - reads stdin.
-Exits with 8 if the backup is damaged.`,
-		Example: "  firn backup verify firn-20261116-031500.tar.zst",
+Exits with 8 if the backup is damaged. An encrypted backup needs --identity.`,
+		Example: "  firn backup verify firn-20261116-031500.tar.zst\n  firn backup verify firn-20261116-031500.tar.zst.age --identity ~/key.txt",
 		Args:    args(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.readBackup(cmd.Context(), args[0], "reading", func(from io.Reader) (err error) {
+			err := p.readBackup(cmd.Context(), args[0], identity, "reading", func(from io.Reader) (err error) {
 				s, err = backup.Verify(cmd.Context(), from)
 				return err
 			})
 			if err != nil {
 				return err
 			}
-			return p.print(&packed{args[0], s}, func() string {
+			return p.print(&packed{File: args[0], Summary: s}, func() string {
 				return fmt.Sprintf("✓ no errors, created %s\n%s", s.Made.Local().Format("2006-01-02 15:04:05"), summary(s))
 			})
 		},
 	}
+	identityFlag(cmd, &identity)
+	return cmd
 }
 
 func (p storeCommands) backupRestoreCommand() *cobra.Command {
-	return &cobra.Command{
+	var identity string
+	cmd := &cobra.Command{
 		Use:   "restore FILE DIRECTORY",
 		Short: "Restore a backup into a new home",
 		Long: `Restore a backup into a directory that is empty or does not exist. The result
 is either complete or absent. Every file is compared with its checksum, then
-every session is checked as by firn verify.`,
-		Example: "  firn backup restore firn-20261116-031500.tar.zst ~/.firn",
+every session is checked as by firn verify. An encrypted backup needs
+--identity.`,
+		Example: "  firn backup restore firn-20261116-031500.tar.zst ~/.firn\n  firn backup restore firn-20261116-031500.tar.zst.age ~/.firn --identity ~/key.txt",
 		Args:    args(2, 2, "a file and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.readBackup(cmd.Context(), args[0], "restoring", func(from io.Reader) (err error) {
+			err := p.readBackup(cmd.Context(), args[0], identity, "restoring", func(from io.Reader) (err error) {
 				s, err = backup.Restore(cmd.Context(), from, vfs.OS{}, args[1])
 				return err
 			})
@@ -196,12 +221,19 @@ every session is checked as by firn verify.`,
 			return checkCommands(p).report(report)
 		},
 	}
+	identityFlag(cmd, &identity)
+	return cmd
 }
 
-// readBackup opens a backup and shows the progress of do.
-func (p storeCommands) readBackup(ctx context.Context, name, what string, do func(io.Reader) error) error {
+// readBackup opens a backup, decrypts it with the keys of the identity file, if one is
+// given, and shows the progress of do.
+func (p storeCommands) readBackup(ctx context.Context, name, identity, what string, do func(io.Reader) error) error {
+	identities, err := readIdentities(identity)
+	if err != nil {
+		return err
+	}
 	if name == "-" {
-		return do(p.input(ctx))
+		return decrypting(p.input(ctx), identities, do)
 	}
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -217,7 +249,7 @@ func (p storeCommands) readBackup(ctx context.Context, name, what string, do fun
 	}
 	bar := p.newBar(what)
 	defer bar.Clear()
-	err = do(&counted{file, 0, info.Size(), bar.Set})
+	err = decrypting(&counted{file, 0, info.Size(), bar.Set}, identities, do)
 	if errors.Is(err, firn.ErrCorrupt) {
 		err = &hinted{err, "use another copy of the backup; nothing was changed"}
 	}

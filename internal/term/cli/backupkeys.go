@@ -1,0 +1,107 @@
+package cli
+
+import (
+	"errors"
+	"io"
+	"io/fs"
+
+	"filippo.io/age"
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/ops/backup"
+	"firn.dev/internal/render/prose"
+)
+
+// recipientFlags are the flags that encrypt a backup.
+type recipientFlags struct {
+	to   []string
+	file string
+}
+
+// recipients returns the recipients of both flags.
+func (f recipientFlags) recipients() (all []age.Recipient, err error) {
+	for _, one := range f.to {
+		some, err := backup.ParseRecipients(one)
+		if err != nil {
+			return nil, &hinted{err, "give the public key age1… that age-keygen -y prints for a key file"}
+		}
+		all = append(all, some...)
+	}
+	if f.file != "" {
+		some, err := backup.ReadRecipients(f.file)
+		if errors.Is(err, fs.ErrNotExist) {
+			return nil, &hinted{failure.Of(firn.ErrNotFound, "read recipients: no such file: %s", f.file), "check the name, or give a public key with --to"}
+		}
+		if err != nil {
+			return nil, &hinted{err, "the file has one public key age1… in each line"}
+		}
+		all = append(all, some...)
+	}
+	return all, nil
+}
+
+// encryptedTo writes a backup with write, encrypted if there are recipients.
+func encryptedTo(to io.Writer, recipients []age.Recipient, write func(io.Writer) (backup.Summary, error)) (backup.Summary, error) {
+	if len(recipients) == 0 {
+		return write(to)
+	}
+	sealed, err := backup.Encrypt(to, recipients)
+	if err != nil {
+		return backup.Summary{}, err
+	}
+	s, err := write(sealed)
+	if err != nil {
+		return s, err // without its end it cannot be decrypted
+	}
+	return s, sealed.Close()
+}
+
+// encryptionNote returns a line about the encryption of a new backup.
+func encryptionNote(recipients int) string {
+	if recipients == 0 {
+		return ""
+	}
+	return "encrypted to " + prose.Plural(recipients, "recipient") + "\n"
+}
+
+// identityFlag adds the flag for the keys of an encrypted backup.
+func identityFlag(cmd *cobra.Command, file *string) {
+	cmd.Flags().StringVar(file, "identity", "", "decrypt the backup with the age secret key in this `file`")
+}
+
+// readIdentities returns the keys of an identity file, or none if file is empty.
+func readIdentities(file string) ([]age.Identity, error) {
+	if file == "" {
+		return nil, nil
+	}
+	identities, err := backup.ReadIdentities(file)
+	switch {
+	case errors.Is(err, backup.ErrOpenIdentity):
+		return nil, &hinted{err, "chmod 600 " + prose.Clean(file)}
+	case errors.Is(err, fs.ErrNotExist):
+		return nil, &hinted{failure.Of(firn.ErrNotFound, "read identity: no such file: %s", file), "name the key file that age-keygen wrote"}
+	case errors.Is(err, firn.ErrUnsupported):
+		return nil, &hinted{err, "age -d decrypts it; keep the result only as long as you need it"}
+	case err != nil:
+		return nil, &hinted{err, "name the key file that age-keygen wrote"}
+	}
+	return identities, nil
+}
+
+// decrypting calls do with the content of a backup.
+func decrypting(from io.Reader, identities []age.Identity, do func(io.Reader) error) error {
+	plain, err := backup.Decrypt(from, identities)
+	switch {
+	case errors.Is(err, backup.ErrEncrypted):
+		return &hinted{err, "name the file with a secret key of a recipient: --identity FILE"}
+	case errors.Is(err, backup.ErrNotEncrypted):
+		return &hinted{err, "leave out --identity if you trust this file"}
+	case errors.Is(err, backup.ErrWrongIdentity):
+		return &hinted{err, "use the key file of a recipient that was named with --to"}
+	case err != nil:
+		return err
+	}
+	return do(plain)
+}
