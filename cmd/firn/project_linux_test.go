@@ -168,10 +168,14 @@ func TestResumePicker(t *testing.T) {
 	if err := w.cmd.Wait(); err != nil {
 		t.Error(err)
 	}
-	w = openProject(t, home, here, "chat", "-r")
+	w = openProject(t, home, here, "-r") // without chat
 	w.Await(t, "first: My boat is called Nautilus.")
 	w.press("\x1b")
 	if err := w.cmd.Wait(); err != nil {
 		t.Errorf("leaving the list: %v", err)
 	}
+	w = openProject(t, home, here, "-c")
+	w.Await(t, "you: My boat is called Nautilus.")
+	w.press("\x04")
+	w.ends(0)
 }

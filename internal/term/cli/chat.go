@@ -10,6 +10,7 @@ import (
 	"strings"
 
 	"github.com/spf13/cobra"
+	"github.com/spf13/pflag"
 
 	"firn.dev"
 	"firn.dev/internal/base/approve"
@@ -49,7 +50,7 @@ type to search titles, first messages, directories and contents; Tab switches
 between this project and all sessions. If several clients use a session, each
 shows what the others say. --main uses the agent's main session,
 which is the same in all directories, and --key the session of a key. At a
-terminal, firn without a command is firn chat.
+terminal, firn without a command is firn chat; firn -c and firn -r work too.
 
 At a terminal, lines are edited as in a shell: history (arrows, Ctrl-R; saved in
 the home, except lines that begin with a space), word movement, Ctrl-A E K U W Y.
@@ -125,9 +126,7 @@ func (p chatCommands) chatCommand() *cobra.Command {
 // add defines the flags on a command.
 func (f *chatFlags) add(cmd *cobra.Command) {
 	flags := cmd.Flags()
-	flags.BoolVarP(&f.Continue, "continue", "c", false, "resume the latest session of this project that was not started by a job, hook or another agent")
-	flags.StringVarP(&f.Resume, "resume", "r", "", "resume this `session`: an id, its first or last 4 or more characters, a title or words of it, @key, a path, or - for the latest of all")
-	flags.Lookup("resume").NoOptDefVal = chat.Pick
+	addResumeFlags(flags, &f.Continue, &f.Resume)
 	flags.BoolVar(&f.New, "new", false, "start a new session; the previous one is kept")
 	flags.BoolVar(&f.main, "main", false, "use the agent's main session, the same in all directories")
 	flags.StringVarP(&f.Agent, "agent", "a", "", "`name` of the agent (default main); with --resume, the agent that answers from now on")
@@ -143,6 +142,13 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only; it is not saved and cannot be resumed")
 	flags.StringVar(&f.Approve, "approve", "", "which tool calls run without asking: a `mode` of read-only, ask, accept-edits, everything (default ask at a terminal, everything with -p and in a pipe, unless defaults.approvals.mode is set)")
 	flags.BoolVar(&f.noTools, "no-tools", false, "run the agent without tools")
+}
+
+// addResumeFlags defines the flags that select an earlier session. firn itself has them too.
+func addResumeFlags(flags *pflag.FlagSet, latest *bool, session *string) {
+	flags.BoolVarP(latest, "continue", "c", false, "resume the latest session of this project that was not started by a job, hook or another agent")
+	flags.StringVarP(session, "resume", "r", "", "resume this `session`: an id, its first or last 4 or more characters, a title or words of it, @key, a path, or - for the latest of all")
+	flags.Lookup("resume").NoOptDefVal = chat.Pick
 }
 
 // chat runs a conversation from flags and arguments.

@@ -137,6 +137,7 @@ func (p *program) root() *cobra.Command {
 	root.Version = p.build.Version
 	root.SetVersionTemplate("firn {{.Version}}\n")
 	root.Flags().Bool("version", false, "print the version; see also firn version")
+	addResumeFlags(root.Flags(), new(bool), new(string))
 	root.SetFlagErrorFunc(wrongFlag)
 	root.AddGroup(groups...)
 	root.CompletionOptions.DisableDefaultCmd = true // firn has its own completion command
@@ -194,14 +195,33 @@ func (p *program) sessionsCommand() *cobra.Command {
 	return cmd
 }
 
-// bare handles firn without a command: at a terminal it opens the chat.
+// bare handles firn without a command: at a terminal it opens the chat. -c and -r are those of
+// the chat, and then the arguments are the prompt.
 func (p *program) bare(cmd *cobra.Command, args []string) error {
-	chat, _, err := cmd.Find([]string{"chat"})
-	if err != nil || len(args) > 0 || p.json || !isTerminal(p.stdin) || !isTerminal(p.stdout) {
+	talk, _, err := cmd.Find([]string{"chat"})
+	if err != nil {
 		return p.unknown(cmd, args)
 	}
-	chat.SetContext(cmd.Context())
-	return chat.RunE(chat, nil)
+	resumes := false
+	for _, name := range []string{"continue", "resume"} {
+		f := cmd.Flags().Lookup(name)
+		if !f.Changed {
+			continue
+		}
+		resumes = true
+		if err := talk.Flags().Set(name, f.Value.String()); err != nil {
+			return usage(cmd, "--%s: %v", name, err)
+		}
+	}
+	onTerminal := !p.json && isTerminal(p.stdin) && isTerminal(p.stdout)
+	switch {
+	case resumes && !onTerminal:
+		return &usageError{message: "firn -c and firn -r open a chat, which needs a terminal", hint: "in a pipe: firn chat -c -p PROMPT, or firn chat -r SESSION -p PROMPT"}
+	case !resumes && (len(args) > 0 || !onTerminal):
+		return p.unknown(cmd, args)
+	}
+	talk.SetContext(cmd.Context())
+	return talk.RunE(talk, args)
 }
 
 // unknown handles an unknown command name.
@@ -224,7 +244,14 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 func wrongFlag(cmd *cobra.Command, err error) error {
 	failure := &usageError{message: err.Error(), hint: "run " + cmd.CommandPath() + " --help"}
 	var unknown *pflag.NotExistError
-	if !errors.As(err, &unknown) || unknown.GetSpecifiedShortnames() != "" {
+	if !errors.As(err, &unknown) {
+		return failure
+	}
+	if flag := chatFlag(cmd, unknown); flag != "" {
+		failure.hint = "did you mean firn chat " + flag + "?"
+		return failure
+	}
+	if unknown.GetSpecifiedShortnames() != "" {
 		return failure
 	}
 	var names []string
@@ -237,6 +264,26 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		failure.hint = "did you mean --" + near + "? " + failure.hint
 	}
 	return failure
+}
+
+// chatFlag returns a flag of firn chat that was given to firn without a command; empty if it is
+// another one.
+func chatFlag(cmd *cobra.Command, unknown *pflag.NotExistError) string {
+	talk, _, err := cmd.Find([]string{"chat"})
+	if err != nil || cmd.HasParent() {
+		return ""
+	}
+	name := unknown.GetSpecifiedName()
+	if unknown.GetSpecifiedShortnames() != "" {
+		if len(name) == 1 && talk.Flags().ShorthandLookup(name) != nil {
+			return "-" + name
+		}
+		return ""
+	}
+	if talk.Flags().Lookup(name) != nil {
+		return "--" + name
+	}
+	return ""
 }
 
 // homeDir returns the home in use.

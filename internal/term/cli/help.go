@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"firn.dev/internal/term/chat"
 	"firn.dev/internal/term/manual"
 )
 
@@ -16,6 +17,7 @@ const welcome = `firn saves the conversations of AI agents in append-only files.
 
   firn demo                    see what firn does, in seconds
   firn                         open the chat of this project, at a terminal
+  firn -c, firn -r             resume the latest session, or choose one
   firn chat -m PROVIDER/MODEL  chat with another model
   firn adopt                   find sessions of Claude Code, Codex, pi and others
   firn browse                  browse sessions in full screen
@@ -173,18 +175,16 @@ func listFlags(b *strings.Builder, cmd *cobra.Command) {
 	everywhere := cmd.Root().PersistentFlags()
 	own := pflag.NewFlagSet("", pflag.ContinueOnError)
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
-		if cmd == cmd.Root() || everywhere.Lookup(f.Name) == nil {
+		if everywhere.Lookup(f.Name) == nil {
 			own.AddFlag(f)
 		}
 	})
 	if text := own.FlagUsagesWrapped(helpWidth); text != "" {
-		title := "Flags"
-		if cmd == cmd.Root() {
-			title = "Global flags"
-		}
-		fmt.Fprintf(b, "\n%s:\n%s", title, text)
+		optional := `session[="` + chat.Pick + `"]` // pflag's form of an optional value
+		fmt.Fprintf(b, "\nFlags:\n%s", strings.ReplaceAll(text, optional, fmt.Sprintf("%-*s", len(optional), "[session]")))
 	}
 	if cmd == cmd.Root() {
+		fmt.Fprintf(b, "\nGlobal flags:\n%s", everywhere.FlagUsagesWrapped(helpWidth))
 		return
 	}
 	var names []string
