@@ -355,6 +355,9 @@ func (r *run) retryWaiting(ctx context.Context) error {
 	}
 	lacking := make(map[string]int)
 	for _, w := range r.waiting {
+		if r.superseded(w.from) {
+			continue // a later manifest has copies of what it waits for
+		}
 		lacking[fmt.Sprintf("session %s of machine %s", w.ID, w.from.Name)] += len(w.lines)
 		r.fail(w.from.Machine, w.from.Counter)
 	}

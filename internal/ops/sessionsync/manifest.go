@@ -26,8 +26,9 @@ type manifest struct {
 	// Previous is the name of the machine's manifest before this one; empty for the first.
 	Previous string    `json:"previous,omitempty"`
 	Time     time.Time `json:"time"`
-	// Base is set if the manifests from this number on contain everything, so that earlier
-	// ones need not be read.
+	// Base is set if the manifests from this number on contain everything that their machine
+	// publishes, so that earlier ones may be missing. Those that are there are read: they may
+	// have entries of sessions that stay on the machine or are in its trash bin since.
 	Base   int        `json:"base,omitempty"`
 	Pieces []pieceRef `json:"pieces"`
 	// Proof shows that the writer has the sync identity.

@@ -136,7 +136,7 @@ func (r *run) observe() error {
 			r.marks.Applied[id], changed = m, true
 		}
 		if r.st.Sessions[id].Removed && !h.Removed && h.Receipt == nil {
-			r.readAllAgain() // entries that came while it was in the bin were skipped
+			r.readAgain = true // entries that came while it was in the bin were skipped
 		}
 	}
 	if !changed {
@@ -159,15 +159,6 @@ func (r *run) observed(old Marks, h store.Holding) Marks {
 	}
 	m.Session, m.By, m.At = h.ID, r.Config.Machine, max(r.Now().UnixMilli(), old.At+1)
 	return m
-}
-
-// readAllAgain makes the next pull read the whole target. Nothing is imported twice.
-func (r *run) readAllAgain() {
-	for _, seen := range r.st.Machines {
-		for n := 1; n <= seen.Highest; n++ {
-			seen.leaveOpen(n)
-		}
-	}
 }
 
 func (r *run) receipt(from store.Receipt) Receipt {

@@ -44,6 +44,7 @@ func (r *run) push(ctx context.Context) error {
 	o := &outbox{r: r, sent: make(map[firn.ID]published), marks: make(map[firn.ID]string)}
 	if r.st.Republish {
 		o.base = r.nextCounter()
+		r.st.Pieces = nil
 		clear(r.st.Marks)
 		for id, p := range r.st.Sessions { // what is known about exclusion stays
 			r.st.Sessions[id] = published{Excluded: p.Excluded, Removed: p.Removed}
@@ -336,6 +337,10 @@ func (o *outbox) writeManifest(ctx context.Context, base int) error {
 		r.st.Machines[m.Machine] = seen
 	}
 	seen.Name, seen.Highest, seen.Hash, seen.Time = m.Name, m.Counter, name, m.Time
+	seen.Base = max(seen.Base, base)
+	for _, p := range m.Pieces {
+		r.st.Pieces = append(r.st.Pieces, p.Name)
+	}
 	r.st.Counter, r.st.Latest = m.Counter, name
 	o.pieces, o.size = nil, 0
 	return o.settle()

@@ -22,6 +22,8 @@ type state struct {
 	// Counter is the number of this machine's latest manifest, Latest its name.
 	Counter int    `json:"counter"`
 	Latest  string `json:"latest,omitempty"`
+	// Pieces are the names of the pieces that this machine published since the latest base.
+	Pieces []string `json:"pieces,omitempty"`
 	// Republish is set until everything was published again, because the target lost data.
 	Republish bool `json:"republish,omitempty"`
 	// Machines are the machines seen on the target, by ID.
@@ -41,9 +43,12 @@ type state struct {
 // seenMachine is what was read of a machine's manifests.
 type seenMachine struct {
 	Name string `json:"name"`
-	// Highest is the number of the latest manifest, Hash its name.
+	// Highest is the number of the latest manifest that could be opened, Hash its name.
 	Highest int    `json:"highest"`
 	Hash    string `json:"hash,omitempty"`
+	// Base is the number from which on the manifests contain everything, so that earlier ones
+	// may be missing.
+	Base int `json:"base,omitempty"`
 	// Open are the manifests up to Highest that could not be imported completely.
 	Open []int     `json:"open,omitempty"`
 	Time time.Time `json:"time,omitzero"`

@@ -97,7 +97,9 @@ type run struct {
 	waiting []waitingGroup
 	// failed are the manifests that could not be imported completely.
 	failed map[place]bool
-	marks  *markTable
+	// readAgain makes a pull read the whole target. Nothing is imported twice.
+	readAgain bool
+	marks     *markTable
 }
 
 // Run syncs this home with a target once: it imports new entries, then publishes its own.
