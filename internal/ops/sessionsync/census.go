@@ -67,7 +67,7 @@ func (r *run) unread(ctx context.Context, machine string) ([]listed, error) {
 	}
 	r.checkLoss(machine, &seen, places)
 	before, open := seen.Highest, seen.Open
-	if r.readAgain {
+	if r.st.ReadAgain {
 		before, open = 0, nil
 	}
 	found, err := r.openAll(ctx, places, func(p place, names int) bool {

@@ -87,36 +87,48 @@ func Forget(fsys vfs.FS, dir, name string) error {
 	return errors.Join(err, release())
 }
 
-// excludesID reports whether a session stays on this machine, if that is known from its ID or
-// was found when it was last read.
-func (c *Config) excludesID(id firn.ID, before bool) bool {
-	if slices.Contains(c.Exclude.Sessions, id) {
-		return true
-	}
-	return before && len(c.Exclude.Keys)+len(c.Exclude.Projects) > 0
+// names are what exclusions compare of a session.
+type names struct {
+	Keys        []string `json:"keys,omitempty"`
+	Directories []string `json:"directories,omitempty"`
 }
 
-// excludes reports whether a session stays on this machine.
-func (c *Config) excludes(id firn.ID, copied *copyOf) bool {
-	if slices.Contains(c.Exclude.Sessions, id) {
+// excludable returns what exclusions compare of a session.
+func (c *copyOf) excludable() *names {
+	n := &names{}
+	elected := c.names.Checkpoint()
+	for _, claim := range elected.Keys {
+		n.Keys = append(n.Keys, claim.Key)
+	}
+	n.Directories = slices.Clone(elected.Directories)
+	if c.head != nil && c.head.Key != "" {
+		n.Keys = append(n.Keys, c.head.Key)
+	}
+	if c.head != nil && c.head.CWD != "" {
+		n.Directories = append(n.Directories, c.head.CWD)
+	}
+	slices.Sort(n.Keys)
+	slices.Sort(n.Directories)
+	n.Keys, n.Directories = slices.Compact(n.Keys), slices.Compact(n.Directories)
+	return n
+}
+
+// excludes reports whether a session stays on this machine. A session that was never read, as
+// one in the trash bin, may be one of an excluded key or project.
+func (c *Config) excludes(id firn.ID, n *names) bool {
+	x := &c.Exclude
+	switch {
+	case slices.Contains(x.Sessions, id):
+		return true
+	case len(x.Keys)+len(x.Projects) == 0:
+		return false
+	case n == nil:
 		return true
 	}
-	names := copied.names.Checkpoint()
-	for _, claim := range names.Keys {
-		if slices.Contains(c.Exclude.Keys, claim.Key) {
-			return true
-		}
-	}
-	dirs := names.Directories
-	if copied.head != nil {
-		if copied.head.Key != "" && slices.Contains(c.Exclude.Keys, copied.head.Key) {
-			return true
-		}
-		dirs = append(slices.Clone(dirs), copied.head.CWD)
-	}
-	return slices.ContainsFunc(dirs, func(dir string) bool {
-		return slices.ContainsFunc(c.Exclude.Projects, func(root string) bool { return isUnder(dir, root) })
-	})
+	return slices.ContainsFunc(n.Keys, func(key string) bool { return slices.Contains(x.Keys, key) }) ||
+		slices.ContainsFunc(n.Directories, func(dir string) bool {
+			return slices.ContainsFunc(x.Projects, func(root string) bool { return isUnder(dir, root) })
+		})
 }
 
 // isUnder reports whether a directory is another one or below it.

@@ -34,7 +34,10 @@ func (r *run) importGroup(ctx context.Context, from listed, g group) error {
 	h, exists := r.holdings[g.ID]
 	r.noteThere(g)
 	if exists && (h.Removed || h.Receipt != nil) {
-		return nil // read again when the session is restored
+		before := r.st.Sessions[g.ID]
+		before.Removed = before.Removed || h.Receipt == nil
+		r.st.Sessions[g.ID] = before // read again when the session is restored
+		return nil
 	}
 	for range attempts {
 		err := r.importOnce(ctx, from, g, exists)

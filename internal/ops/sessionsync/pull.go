@@ -69,6 +69,7 @@ func (r *run) pull(ctx context.Context) error {
 	for _, m := range all {
 		r.close(m)
 	}
+	r.st.ReadAgain = false
 	return nil
 }
 

@@ -2,7 +2,10 @@ package sessionsync
 
 import (
 	"context"
+	"crypto/sha256"
+	"encoding/hex"
 	"encoding/json"
+	"fmt"
 	"maps"
 	"slices"
 
@@ -47,7 +50,7 @@ func (r *run) push(ctx context.Context) error {
 		r.st.Pieces = nil
 		clear(r.st.Marks)
 		for id, p := range r.st.Sessions { // what is known about exclusion stays
-			r.st.Sessions[id] = published{Excluded: p.Excluded, Removed: p.Removed}
+			r.st.Sessions[id] = published{Excluded: p.Excluded, Removed: p.Removed, Names: p.Names}
 		}
 		clear(r.there) // a base must contain everything
 	}
@@ -91,7 +94,7 @@ func (r *run) changed() []store.Holding {
 			}
 			before.Removed = true
 			r.st.Sessions[h.ID] = before
-		case ok && before.Bytes == h.Bytes && before.Modified.Equal(h.Modified) && before.Excluded == r.Config.excludesID(h.ID, before.Excluded):
+		case ok && before.Bytes == h.Bytes && before.Modified.Equal(h.Modified) && before.Excluded == r.Config.excludes(h.ID, before.Names):
 			if before.Removed {
 				before.Removed = false
 				r.st.Sessions[h.ID] = before
@@ -136,19 +139,47 @@ func (r *run) publish(ctx context.Context, o *outbox, h store.Holding) error {
 	}
 	r.noteErased(h.ID, c)
 	r.dropHeads(h.ID, c)
-	now := published{Entries: len(c.items), Bytes: h.Bytes, Modified: h.Modified}
-	if r.Config.excludes(h.ID, c) {
-		now.Entries, now.Excluded = r.st.Sessions[h.ID].Entries, true
+	before := r.st.Sessions[h.ID]
+	if !c.begins(before.Entries, before.Sum) {
+		r.replaced(h.ID, before)
+		return nil
+	}
+	now := published{Entries: len(c.items), Sum: c.sumOfIDs(len(c.items)), Bytes: h.Bytes, Modified: h.Modified, Names: c.excludable()}
+	if r.Config.excludes(h.ID, now.Names) {
+		now.Entries, now.Sum, now.Excluded = before.Entries, before.Sum, true
 		r.st.Sessions[h.ID] = now
 		r.report.Kept++
 		return nil
 	}
-	chosen := c.unpublished(min(r.st.Sessions[h.ID].Entries, len(c.items)), r.there[h.ID])
+	chosen := c.unpublished(before.Entries, r.there[h.ID])
 	if err := o.addSession(ctx, h.ID, c, chosen); err != nil {
 		return err
 	}
 	o.sent[h.ID] = now
 	return nil
+}
+
+// replaced records that a session is not a continuation of what was published. It is compared
+// with the whole target in this sync, or in the next one if this one is interrupted.
+func (r *run) replaced(id firn.ID, before published) {
+	r.problem("session %s was replaced by another copy, perhaps from a backup; it was compared with the target again", id)
+	before.Entries, before.Sum = 0, ""
+	r.st.Sessions[id], r.st.ReadAgain = before, true
+}
+
+// begins reports whether a copy begins with n entries whose IDs have a hash. Without a hash,
+// it compares the number.
+func (c *copyOf) begins(n int, sum string) bool {
+	return n <= len(c.items) && (sum == "" || sum == c.sumOfIDs(n))
+}
+
+// sumOfIDs returns the hash of the IDs of the first n entries.
+func (c *copyOf) sumOfIDs(n int) string {
+	h := sha256.New()
+	for i := range c.items[:n] {
+		fmt.Fprintln(h, c.items[i].id) // a hash never fails
+	}
+	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
 // correctNames makes lists show the title and tags that all machines elect. If it fails, a
@@ -210,7 +241,7 @@ func (o *outbox) addSession(ctx context.Context, id firn.ID, c *copyOf, chosen [
 	if !slices.Contains(chosen, true) || c.header == nil {
 		return nil
 	}
-	if o.r.Config.excludes(id, c) {
+	if o.r.Config.excludes(id, c.excludable()) {
 		return failure.Of(firn.ErrInvalid, "publish session %s: it stays on this machine", id)
 	}
 	again := &copyOf{at: make(map[firn.EntryID]int), names: store.NewElection(id)}
@@ -250,9 +281,7 @@ func (o *outbox) addEntry(ctx context.Context, id firn.ID, c *copyOf, line []byt
 
 // addMarks adds the marks of a session, unless it stays on this machine.
 func (o *outbox) addMarks(ctx context.Context, m Marks, hash string) error {
-	// A session that was never read, since it is in the trash bin, may be an excluded one.
-	s, read := o.r.st.Sessions[m.Session]
-	if o.r.Config.excludesID(m.Session, s.Excluded || !read) {
+	if o.r.Config.excludes(m.Session, o.namesOf(m.Session)) {
 		return nil
 	}
 	data, err := json.Marshal(m)
@@ -265,6 +294,14 @@ func (o *outbox) addMarks(ctx context.Context, m Marks, hash string) error {
 		return nil
 	}
 	return o.flush(ctx)
+}
+
+// namesOf returns what exclusions compare of a session; nil if it was never read.
+func (o *outbox) namesOf(id firn.ID) *names {
+	if p, ok := o.sent[id]; ok {
+		return p.Names
+	}
+	return o.r.st.Sessions[id].Names
 }
 
 // flush writes the current piece. When many are written, it writes a manifest too.

@@ -22,6 +22,9 @@ type state struct {
 	// Counter is the number of this machine's latest manifest, Latest its name.
 	Counter int    `json:"counter"`
 	Latest  string `json:"latest,omitempty"`
+	// ReadAgain is set until the whole target was read again, because entries were skipped or a
+	// session was replaced. Nothing is imported twice.
+	ReadAgain bool `json:"read_again,omitempty"`
 	// Pieces are the names of the pieces that this machine published since the latest base.
 	Pieces []string `json:"pieces,omitempty"`
 	// Republish is set until everything was published again, because the target lost data.
@@ -56,11 +59,15 @@ type seenMachine struct {
 
 // published is the state of a session when it was published.
 type published struct {
-	// Entries is the number of readable entries, in file order.
+	// Entries is the number of readable entries, in file order. Sum is the hash of their IDs:
+	// if the session does not begin with them anymore, it was replaced by another copy.
 	Entries  int       `json:"entries"`
+	Sum      string    `json:"sum,omitempty"`
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
-	// Removed is set if the session was in the trash bin, and so not read.
+	// Names are what exclusions compare; nil if the session was not read.
+	Names *names `json:"names,omitempty"`
+	// Removed is set if the session was in the trash bin, and so not read and not imported to.
 	Removed bool `json:"removed,omitempty"`
 	// Excluded is set if the session was kept on this machine.
 	Excluded bool `json:"excluded,omitempty"`

@@ -97,9 +97,7 @@ type run struct {
 	waiting []waitingGroup
 	// failed are the manifests that could not be imported completely.
 	failed map[place]bool
-	// readAgain makes a pull read the whole target. Nothing is imported twice.
-	readAgain bool
-	marks     *markTable
+	marks  *markTable
 }
 
 // Run syncs this home with a target once: it imports new entries, then publishes its own.
@@ -163,17 +161,27 @@ func (r *run) all(ctx context.Context) error {
 	if err := r.observe(); err != nil {
 		return err
 	}
+	if err := r.exchange(ctx); err != nil {
+		return err
+	}
+	if r.st.ReadAgain { // a session was replaced
+		if err := r.exchange(ctx); err != nil {
+			return err
+		}
+	}
+	r.st.Last = r.report.Time
+	return nil
+}
+
+// exchange imports, then publishes.
+func (r *run) exchange(ctx context.Context) error {
 	if err := r.pull(ctx); err != nil {
 		return err
 	}
 	if err := r.applyMarks(ctx); err != nil {
 		return err
 	}
-	if err := r.push(ctx); err != nil {
-		return err
-	}
-	r.st.Last = r.report.Time
-	return nil
+	return r.push(ctx)
 }
 
 // hold reads the list of sessions.
