@@ -16,7 +16,8 @@ import (
 )
 
 // Approvals returns the tool calls of a session that wait for approval. They are read from
-// the log, so they are there also while no turn runs.
+// the log, so they are there also while no turn runs. Calls whose arguments are not in the
+// log, because secrets in them were replaced, are there while their turn waits.
 func (g *lanes) Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error) {
 	path, err := window.Collect(g.Store.ReadBack(ctx, id, store.End))
 	if err != nil {
@@ -28,6 +29,11 @@ func (g *lanes) Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, err
 	}
 	for _, q := range agent.PendingApprovals(path) {
 		all = append(all, approvalOf(q))
+	}
+	for _, q := range g.approvals.of(id) {
+		if !slices.ContainsFunc(all, func(a wire.Approval) bool { return a.Call == q.Call }) {
+			all = append(all, approvalOf(q))
+		}
 	}
 	return all, nil
 }

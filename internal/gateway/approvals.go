@@ -292,6 +292,18 @@ func (p *pendingAnswers) find(session firn.ID, call string) (w *pendingAnswer, a
 	return nil, p.changed
 }
 
+// of returns the unanswered questions of a session.
+func (p *pendingAnswers) of(session firn.ID) (all []agent.Question) {
+	p.mu.Lock()
+	defer p.mu.Unlock()
+	for _, w := range p.all {
+		if w.session == session && !w.taken {
+			all = append(all, w.question)
+		}
+	}
+	return all
+}
+
 // take reserves a question for one answer. It returns false if it has one.
 func (p *pendingAnswers) take(w *pendingAnswer) bool {
 	p.mu.Lock()

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"bytes"
 	"context"
 	"encoding/json"
 	"errors"
@@ -12,7 +13,10 @@ import (
 	"firn.dev/agent"
 	"firn.dev/internal/base/approve"
 	"firn.dev/internal/base/route"
+	"firn.dev/internal/find/redact"
+	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/provider/scripted"
+	"firn.dev/store"
 	"firn.dev/store/memstore"
 	"firn.dev/tool"
 	"firn.dev/window"
@@ -176,5 +180,70 @@ func TestWhoAnswersApprovals(t *testing.T) {
 	}
 	if all, err := o.Approvals(ctx, s.ID); err != nil || len(all) != 0 {
 		t.Errorf("pending are %v, %v", all, err)
+	}
+}
+
+// TestApprovalOfARedactedCall checks that a call whose secret is not stored can be approved,
+// and runs with the secret.
+func TestApprovalOfARedactedCall(t *testing.T) {
+	secret := "ghp_" + "x7Kq9ZbT2mWv4RnY8cLp1DsF6hJg3QaE5uXo"
+	replaced := 0
+	st := redact.Wrap(memstore.New(memstore.Options{}), redact.Options{Enabled: func() bool { return true }, Replaced: func(n int) { replaced += n }})
+	ran := make(chan string, 2)
+	o := staff(t, st, time.Now(), func(s *Setup) {
+		s.Agents["main"] = &agent.Agent{
+			Name: "main", Store: st, NoTitles: true, Workspace: "/work",
+			Model: scripted.New(scripted.Info(), scripted.Call("1", "shell", `{"command":"login `+secret+`"}`), scripted.Reply("Done.")),
+			Tools: []tool.Tool{tool.New("shell", "", func(_ context.Context, a struct {
+				Command string `json:"command"`
+			}) (tool.Result, error) {
+				ran <- a.Command
+				return tool.TextResult("token " + secret), nil
+			})},
+		}
+	})
+	defer o.close()
+	o.Options.Approved = &ruleBook{}
+	ctx := asOwner(t.Context())
+	s, err := o.NewSession(ctx, wire.NewSession{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	for e, err := range o.StreamTurn(ctx, s.ID, wire.Turn{Text: "go", Approve: "ask"}) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		if e.Name != wire.ApprovalRequested {
+			continue
+		}
+		all, err := o.Approvals(ctx, s.ID)
+		for err == nil && len(all) == 0 { // the event precedes the waiting
+			all, err = o.Approvals(ctx, s.ID)
+		}
+		if err == nil {
+			_, err = o.AnswerApproval(ctx, s.ID, all[0].Call, wire.ApprovalAnswer{Decision: "allow", Digest: all[0].Digest})
+		}
+		if err != nil {
+			t.Fatal(err)
+		}
+	}
+	if got := <-ran; got != "login "+secret {
+		t.Errorf("ran %q", got)
+	}
+	for rec, err := range st.Read(ctx, s.ID, store.Start) {
+		if err != nil {
+			t.Fatal(err)
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			t.Fatal(err)
+		}
+		line, err := native.New().Append(nil, e)
+		if err != nil || bytes.Contains(line, []byte(secret)) {
+			t.Errorf("stored %s, %v", line, err)
+		}
+	}
+	if replaced < 2 {
+		t.Errorf("%d were counted", replaced)
 	}
 }

@@ -6,6 +6,7 @@ import (
 	"io"
 
 	"firn.dev"
+	"firn.dev/internal/find/redact"
 	"firn.dev/internal/formats/convert"
 	"firn.dev/internal/gateway/merge"
 	"firn.dev/store"
@@ -25,7 +26,7 @@ func (g *sessionEditor) MergeStored(ctx context.Context, id firn.ID, m wire.Merg
 	if err := g.lanes.mustBeIdle(id, "sync"); err != nil {
 		return wire.Merged{}, err
 	}
-	r, err := merge.Run(ctx, g.Store, id, m.Expect, m.Head, convert.Lines(body, g.MaxLine))
+	r, err := merge.Run(redact.Verbatim(ctx), g.Store, id, m.Expect, m.Head, convert.Lines(body, g.MaxLine))
 	var conflict *store.Conflict
 	if errors.As(err, &conflict) {
 		err = &wire.Problem{Kind: wire.Conflict, Message: conflict.Error(), End: conflict.End, Hint: "the session has new entries: sync again"}

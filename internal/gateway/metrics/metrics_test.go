@@ -191,9 +191,10 @@ func TestStoreCounts(t *testing.T) {
 	gone, cancel := context.WithCancel(ctx)
 	cancel()
 	st.Append(gone, "s", store.Any, firn.UserText("c"))
+	s.Redacted(3)
 	text := string(s.Append(nil))
 	for _, want := range []string{
-		`firn_appends_total{outcome="ok"} 2`, `firn_appends_total{outcome="conflict"} 1`, `firn_appends_total{outcome="failed"} 1`, `firn_entries_total{kind="message"} 4`,
+		"firn_secrets_redacted_total 3", `firn_appends_total{outcome="ok"} 2`, `firn_appends_total{outcome="conflict"} 1`, `firn_appends_total{outcome="failed"} 1`, `firn_entries_total{kind="message"} 4`,
 		`firn_turns_total{outcome="` + string(firn.StopEnd) + `"} 1`, "firn_compactions_total 1", "firn_append_seconds_count 5",
 	} {
 		if !strings.Contains(text, want+"\n") {

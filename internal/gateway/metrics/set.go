@@ -15,6 +15,7 @@ type Set struct {
 	started time.Time
 
 	appends, entries, errors         Counter
+	redacted                         Counter
 	append, sync                     Histogram
 	turns, tokens, cost, compactions Counter
 	answer                           Histogram
@@ -36,6 +37,7 @@ func New(now time.Time) *Set {
 	s := &Set{started: now}
 	s.appends = s.Counter("firn_appends_total", "Appends to sessions, by outcome.", "outcome")
 	s.entries = s.Counter("firn_entries_total", "Appended entries, by kind.", "kind")
+	s.redacted = s.Counter("firn_secrets_redacted_total", "Secrets replaced before entries were stored.")
 	s.append = s.Histogram("firn_append_seconds", "Time until an append was durable.", diskBounds)
 	s.sync = s.Histogram("firn_fsync_seconds", "Time of a sync to disk, by operation.", diskBounds, "what")
 	s.errors = s.Counter("firn_errors_total", "Problems reported, by kind.", "kind")

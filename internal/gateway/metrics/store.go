@@ -73,6 +73,13 @@ func (s *Set) appended(ctx context.Context, entries []firn.Entry, err error) {
 	}
 }
 
+// Redacted records secrets that were replaced before entries were stored.
+func (s *Set) Redacted(n int) {
+	if s != nil {
+		s.redacted.Add(float64(n))
+	}
+}
+
 // deferring implements [store.Deferred].
 type deferring struct {
 	deferred store.Deferred

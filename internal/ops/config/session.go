@@ -14,6 +14,7 @@ type Session struct {
 	ResetByChannel map[string]Reset    `key:"reset_by_channel" name:"channel" doc:"The reset settings of one channel. Replaces the whole table."`
 	ResetTriggers  []string            `key:"reset_triggers" default:"/new,/reset" doc:"Messages that start a new session. Text after the trigger becomes its first message."`
 	ThreadHistory  int                 `key:"thread_history" default:"100000" range:"0..100000000" doc:"The largest conversation, in tokens, that a new thread in it copies as its start. 0 means that threads start empty."`
+	Redact         bool                `key:"redact" default:"false" doc:"Replace secrets with [secret] before anything is stored: keys, tokens and passwords that can be recognized by their form or name, also in tool calls and results. Each entry counts those replaced in it. The text cannot be restored. Entries that are stored already, and those from other machines, stay as they are."`
 	SendPolicy     SendPolicy          `key:"send_policy" doc:"Which answers are sent out."`
 	Commands       Commands            `key:"commands" doc:"Which senders may use which commands in messages, such as /model or /new. Commands are written without the slash."`
 	Queue          Queue               `key:"queue" doc:"How messages that arrive during a turn are handled."`

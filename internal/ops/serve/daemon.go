@@ -139,6 +139,7 @@ func (h *Instance) Change(c config.Config) error {
 		}
 	}
 	h.mu.Unlock()
+	h.redact.Store(c.Session.Redact)
 	h.mcp.Retain(builder.mcpGroups()...)
 	if h.level != nil {
 		h.level.Set(levelOf(c.Log))

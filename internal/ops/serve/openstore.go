@@ -17,6 +17,7 @@ import (
 	"firn.dev/internal/disk/limits"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/index"
+	"firn.dev/internal/find/redact"
 	"firn.dev/internal/formats/unionstore"
 	"firn.dev/internal/ops/config"
 	"firn.dev/store/filestore"
@@ -65,6 +66,16 @@ func (h *Instance) openStore() error {
 	h.store = h.counts.Store(h.indexed(index.Wrap(all, catalog), all, filepath.Join(dir, "index"), catalog))
 	h.recordStore()
 	return nil
+}
+
+// redactStore puts the replacement of secrets above the store, so that everything that is
+// appended passes it. Ephemeral sessions are not stored and stay as they are.
+func redactStore(h *Instance) {
+	if h.o.Ephemeral || h.store == nil {
+		return
+	}
+	h.redact.Store(h.o.Settings.Session.Redact)
+	h.store = redact.Wrap(h.store, redact.Options{Enabled: h.redact.Load, Replaced: h.counts.Redacted})
 }
 
 // storeInUse determines the holder of a locked store. The error is ErrLocked if a gateway

@@ -117,6 +117,8 @@ type Instance struct {
 	// disabled.
 	level  *slog.LevelVar
 	tracer *trace.Tracer
+	// redact is the setting session.redact.
+	redact atomic.Bool
 
 	closing sync.Once
 
@@ -188,6 +190,7 @@ func (h *Instance) assemble() error {
 	if err := errors.Join(h.openStore(), h.joinCluster()); err != nil {
 		return err
 	}
+	redactStore(h)
 	h.notes = newNoteStore(h.home(), h.o.Env, h.fs, h.store, h.o.Clock, h.o.Report)
 	s := h.newBuilder(h.o.Settings.Config)
 	setup, err := h.setup(s)

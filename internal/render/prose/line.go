@@ -42,6 +42,8 @@ type Line struct {
 	// Sender is the user who sent a message, Agent the agent that answered.
 	Sender word `json:"sender"`
 	Agent  word `json:"agent"`
+	// Redacted is the number of secrets that were replaced before the entry was stored.
+	Redacted int `json:"masked"`
 }
 
 // word is a string; a value of another type decodes as empty.
@@ -181,8 +183,17 @@ func (l Line) Undisplayed() bool { return firn.Kind(l.Type) == firn.KindCustomMe
 // resultLines is the number of lines shown of a tool result, unless all are requested.
 const resultLines = 3
 
-// body returns the content of an entry as lines.
+// body returns the content of an entry as lines, with a note if secrets were replaced in it.
 func (l Line) body(full bool) []string {
+	lines := l.content(full)
+	if l.Redacted > 0 {
+		lines = append(lines, "("+Plural(l.Redacted, "secret")+" replaced before storing)")
+	}
+	return lines
+}
+
+// content returns the content of an entry as lines.
+func (l Line) content(full bool) []string {
 	if l.Message != nil {
 		return l.Message.lines(full)
 	}
