@@ -213,7 +213,7 @@ func (r *run) checkLoss(machine string, seen *seenMachine, places []place) {
 	label := cmp.Or(seen.Name, machine)
 	switch {
 	case len(places) == 0:
-		r.problem("all %d manifests of machine %s are gone from the target; everything here is published again", seen.Highest, label)
+		r.problem("all manifests of machine %s are gone from the target; everything here is published again", label)
 	case !latest:
 		r.problem("the target was rolled back: machine %s had published %d manifests, of which %d are there; everything here is published again",
 			label, seen.Highest, min(len(there), seen.Highest-1))

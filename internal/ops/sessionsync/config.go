@@ -57,8 +57,30 @@ func ReadConfig(fsys vfs.FS, dir, name string) (*Config, error) {
 
 func configPath(dir string) string { return filepath.Join(dir, "config.json") }
 
-// Write saves the configuration.
-func (c *Config) Write(fsys vfs.FS, dir string) error { return writeJSON(fsys, configPath(dir), c) }
+// Change changes the configuration of a home; change reports whether it did. Other processes
+// wait, so no change is lost.
+func Change(fsys vfs.FS, dir, name string, change func(c *Config) (bool, error)) (err error) {
+	if err := fsys.MkdirAll(dir); err != nil {
+		return err
+	}
+	lock, err := fsys.Open(configPath(dir)+".lock", vfs.Update)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, lock.Close()) }()
+	if err := lock.Lock(); err != nil {
+		return err
+	}
+	c, err := ReadConfig(fsys, dir, name)
+	if err != nil {
+		return err
+	}
+	changed, err := change(c)
+	if err != nil || !changed {
+		return err
+	}
+	return writeJSON(fsys, configPath(dir), c)
+}
 
 // CheckName rejects a name of a target that is not a simple file name.
 func CheckName(name string) error {
@@ -74,13 +96,20 @@ func CheckName(name string) error {
 // reservedNames are the names of commands below firn sync.
 var reservedNames = []string{"add", "rm", "status", "log", "identity", "exclude", "include", "help", "lock"}
 
-// Forget deletes the record of a target. Entries kept aside because of conflicts stay.
-func Forget(fsys vfs.FS, dir, name string) error {
+// RemoveTarget removes a target from the configuration and deletes its record. Entries kept
+// aside because of conflicts stay. It fails while a sync runs.
+func RemoveTarget(fsys vfs.FS, dir, name string) error {
 	release, err := lockDir(fsys, dir)
 	if err != nil {
 		return err
 	}
-	err = fsys.Remove(filepath.Join(dir, name, "state.json"))
+	err = Change(fsys, dir, "", func(c *Config) (bool, error) {
+		delete(c.Targets, name)
+		return true, nil
+	})
+	if err == nil {
+		err = fsys.Remove(filepath.Join(dir, name, "state.json"))
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		err = nil
 	}
@@ -173,8 +202,6 @@ type Status struct {
 	Sessions  int         `json:"sessions"`
 	Heads     []OtherHead `json:"heads,omitempty"`
 	Conflicts int         `json:"conflicts,omitempty"`
-	// Receipts are the purges that travelled.
-	Receipts []SessionReceipt `json:"receipts,omitempty"`
 }
 
 // SessionReceipt is a receipt and its session.
@@ -214,19 +241,25 @@ func ReadStatus(fsys vfs.FS, dir, name string, c *Config) (Status, error) {
 	}
 	slices.SortFunc(s.Machines, func(a, b Machine) int { return cmp.Or(cmp.Compare(a.Name, b.Name), cmp.Compare(a.ID, b.ID)) })
 	s.Conflicts = countConflicts(fsys, filepath.Join(dir, name, conflictDir))
+	return s, nil
+}
+
+// ReadReceipts returns the receipts of purges of this machine and others, by time.
+func ReadReceipts(fsys vfs.FS, dir string) ([]SessionReceipt, error) {
 	marks, err := readMarks(fsys, dir)
 	if err != nil {
-		return s, err
+		return nil, err
 	}
+	var all []SessionReceipt
 	for id, m := range marks.Applied {
 		for _, receipt := range m.Receipts {
-			s.Receipts = append(s.Receipts, SessionReceipt{id, receipt})
+			all = append(all, SessionReceipt{id, receipt})
 		}
 	}
-	slices.SortFunc(s.Receipts, func(a, b SessionReceipt) int {
+	slices.SortFunc(all, func(a, b SessionReceipt) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Machine, b.Machine))
 	})
-	return s, nil
+	return all, nil
 }
 
 // countConflicts counts the entries that were kept aside.

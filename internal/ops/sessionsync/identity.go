@@ -86,6 +86,9 @@ func (i *Identity) CheckAccess(ctx context.Context, t Target) error {
 	foreign := false
 	for _, machine := range machines {
 		files, err := t.List(ctx, manifestDir+"/"+machine)
+		if errors.Is(err, firn.ErrCorrupt) {
+			continue
+		}
 		if err != nil {
 			return err
 		}

@@ -52,6 +52,7 @@ func mergeMarks(a, b Marks) Marks {
 	if cmp.Or(cmp.Compare(b.At, a.At), cmp.Compare(b.By, a.By)) > 0 {
 		out, other = b, a
 	}
+	out.Session = cmp.Or(a.Session, b.Session) // a home without marks has the zero value
 	out.Purged = a.Purged || b.Purged
 	out.Erased = union(out.Erased, other.Erased)
 	out.Receipts = slices.Clone(out.Receipts)
@@ -209,7 +210,8 @@ func (r *run) applyMark(ctx context.Context, h store.Holding, want Marks) error 
 			return fmt.Errorf("apply marks: %w", err)
 		}
 		if receipt != nil {
-			want = mergeMarks(want, Marks{Session: h.ID, Receipts: []Receipt{r.receipt(*receipt)}})
+			// A purge also erases copies of the entries; they are in the same receipt.
+			want = mergeMarks(want, Marks{Session: h.ID, Erased: receipt.Entries, Receipts: []Receipt{r.receipt(*receipt)}})
 		}
 		r.report.Marked++
 		r.cached = nil

@@ -92,6 +92,10 @@ func (r *run) close(m listed) {
 // places lists the manifests of a machine by number.
 func (r *run) places(ctx context.Context, machine string) ([]place, error) {
 	files, err := r.Target.List(ctx, manifestDir+"/"+machine)
+	if errors.Is(err, firn.ErrCorrupt) {
+		r.problem("%v; skipped", err)
+		return nil, nil
+	}
 	if err != nil {
 		return nil, err
 	}

@@ -65,7 +65,7 @@ type Report struct {
 	Marked int `json:"marked,omitempty"`
 	// Heads are the sessions that grew on several machines.
 	Heads []OtherHead `json:"heads,omitempty"`
-	// Problems describes what was skipped and why. The rest was synced.
+	// Problems describes what was skipped and why, and losses on the target. The rest was synced.
 	Problems []string `json:"problems,omitempty"`
 	// Error is set if the sync failed.
 	Error string `json:"error,omitempty"`

@@ -29,7 +29,8 @@ const mark = `{"format":"firn sync","version":1}` + "\n"
 
 // Target is a place for files with names of the form a/b/c.
 type Target interface {
-	// List returns the names in a directory; none if it does not exist.
+	// List returns the names in a directory; none if it does not exist, ErrCorrupt if it is
+	// something else.
 	List(ctx context.Context, dir string) ([]string, error)
 	// Get returns the content of a file, or ErrNotFound.
 	Get(ctx context.Context, name string) ([]byte, error)
@@ -73,9 +74,17 @@ func (f Folder) path(name string) string { return filepath.Join(f.Dir, filepath.
 
 // List implements [Target]. It leaves out temporary files.
 func (f Folder) List(_ context.Context, dir string) ([]string, error) {
-	entries, err := f.FS.ReadDir(f.path(dir))
+	// A pipe or a device would block.
+	info, err := f.FS.Stat(f.path(dir))
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, nil
+	}
+	if err == nil && !info.Mode.IsDir() {
+		return nil, failure.Of(firn.ErrCorrupt, "%s on the target is not a directory", dir)
+	}
+	var entries []fs.DirEntry
+	if err == nil {
+		entries, err = f.FS.ReadDir(f.path(dir))
 	}
 	if err != nil {
 		return nil, fmt.Errorf("list the target: %w", err)
@@ -91,7 +100,14 @@ func (f Folder) List(_ context.Context, dir string) ([]string, error) {
 
 // Get implements [Target].
 func (f Folder) Get(_ context.Context, name string) (data []byte, err error) {
-	file, err := f.FS.Open(f.path(name), vfs.Read)
+	info, err := f.FS.Stat(f.path(name))
+	if err == nil && !info.Mode.IsRegular() { // a pipe or a device would block
+		return nil, failure.Of(firn.ErrCorrupt, "%s on the target is not a file", name)
+	}
+	var file vfs.File
+	if err == nil {
+		file, err = f.FS.Open(f.path(name), vfs.Read)
+	}
 	if errors.Is(err, fs.ErrNotExist) {
 		return nil, failure.Of(firn.ErrNotFound, "%s is not on the target", name)
 	}

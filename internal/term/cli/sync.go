@@ -54,10 +54,18 @@ to be skipped; the rest is synced. See docs/sync.md.
 	return cmd
 }
 
-// syncHome is the sync state of a home.
+// syncHome is the sync state of a home. Host is the name of the machine if it has no other.
 type syncHome struct {
-	dir    string
-	config *sessionsync.Config
+	dir, host string
+	config    *sessionsync.Config
+}
+
+// change changes the configuration and reads it again; fn reports whether it changed it.
+func (s *syncHome) change(fn func(c *sessionsync.Config) (bool, error)) error {
+	return syncHint(sessionsync.Change(vfs.OS{}, s.dir, s.host, func(c *sessionsync.Config) (bool, error) {
+		s.config = c
+		return fn(c)
+	}))
 }
 
 // openSync reads the configuration of sync. It fails for another tool's folder and for the
@@ -77,7 +85,7 @@ func (p syncCommands) openSync(ctx context.Context) (*syncHome, error) {
 	if err != nil {
 		host = ""
 	}
-	s := &syncHome{dir: sessionsync.Dir(st.home)}
+	s := &syncHome{dir: sessionsync.Dir(st.home), host: host}
 	s.config, err = sessionsync.ReadConfig(vfs.OS{}, s.dir, host)
 	return s, syncHint(err)
 }
@@ -127,26 +135,44 @@ func (p syncCommands) syncAll(ctx context.Context, args []string, republish bool
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	var reports []*sessionsync.Report
-	for _, name := range names {
+	return p.syncEach(ctx, names, func(name string) (*sessionsync.Report, error) {
 		bar := p.newBar("syncing")
-		r, err := sessionsync.Run(ctx, sessionsync.Options{
+		defer bar.Clear()
+		return sessionsync.Run(ctx, sessionsync.Options{
 			FS: vfs.OS{}, Dir: s.dir, Name: name, Config: s.config, Identity: identity, Local: sessionsync.NewGateway(c),
 			Target: sessionsync.Folder{FS: vfs.OS{}, Dir: s.config.Targets[name]}, Republish: republish, Now: time.Now, Progress: bar.Phase,
 		})
-		bar.Clear()
-		if err != nil {
-			return syncHint(fmt.Errorf("sync with %s: %w", name, err))
+	})
+}
+
+// syncEach syncs with each target and prints the results. A target that fails does not keep
+// the others from being synced.
+func (p syncCommands) syncEach(ctx context.Context, names []string, run func(name string) (*sessionsync.Report, error)) error {
+	var reports []*sessionsync.Report
+	var failed error
+	for _, name := range names {
+		r, err := run(name)
+		switch {
+		case err == nil:
+			reports = append(reports, r)
+		case failed == nil:
+			failed = fmt.Errorf("sync with %s: %w", name, err)
+		default:
+			failed = fmt.Errorf("%w; sync with %s: %w", failed, name, err)
 		}
-		reports = append(reports, r)
+		if ctx.Err() != nil || errors.Is(err, firn.ErrLocked) {
+			break
+		}
 	}
-	if err := p.print(reports, func() string { return syncText(reports) }); err != nil {
-		return err
+	if len(reports) > 0 || failed == nil {
+		if err := p.print(reports, func() string { return syncText(reports) }); err != nil {
+			return err
+		}
 	}
-	if slices.ContainsFunc(reports, func(r *sessionsync.Report) bool { return len(r.Problems) > 0 }) {
+	if failed == nil && slices.ContainsFunc(reports, func(r *sessionsync.Report) bool { return len(r.Problems) > 0 }) {
 		return errPartial
 	}
-	return nil
+	return syncHint(failed)
 }
 
 // syncText formats the results of syncs.
@@ -162,7 +188,7 @@ func syncText(reports []*sessionsync.Report) string {
 			shown[h] = true
 		}
 		for _, problem := range r.Problems {
-			fmt.Fprintf(&b, "  skipped: %s\n", prose.Clean(problem))
+			fmt.Fprintf(&b, "  problem: %s\n", prose.Clean(problem))
 		}
 	}
 	return b.String()
@@ -231,17 +257,24 @@ func (p syncCommands) addTarget(ctx context.Context, name, folder, identity, mac
 	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
 		return &hinted{failure.Of(firn.ErrNotFound, "%s is not a folder", folder), "create it or mount the share first"}
 	}
-	if old := s.config.Targets[name]; old != "" {
-		return &hinted{failure.Of(firn.ErrConflict, "the target %s exists: %s", name, old), "choose another name, or remove it: firn sync rm " + name}
-	}
-	created, err := p.takeIdentity(ctx, s.dir, identity, sessionsync.Folder{FS: vfs.OS{}, Dir: dir})
+	given, err := p.readIdentity(ctx, identity)
 	if err != nil {
 		return err
 	}
-	if s.config.Targets[name] = dir; machine != "" {
-		s.config.Name = prose.OneLine(machine, 60)
-	}
-	if err := s.config.Write(vfs.OS{}, s.dir); err != nil {
+	var created bool
+	err = s.change(func(c *sessionsync.Config) (bool, error) {
+		if old := c.Targets[name]; old != "" {
+			return false, &hinted{failure.Of(firn.ErrConflict, "the target %s exists: %s", name, old), "choose another name, or remove it: firn sync rm " + name}
+		}
+		if created, err = takeIdentity(ctx, s.dir, given, sessionsync.Folder{FS: vfs.OS{}, Dir: dir}); err != nil {
+			return false, err
+		}
+		if c.Targets[name] = dir; machine != "" {
+			c.Name = prose.OneLine(machine, 60)
+		}
+		return true, nil
+	})
+	if err != nil {
 		return err
 	}
 	out := struct {
@@ -259,12 +292,12 @@ func (p syncCommands) addTarget(ctx context.Context, name, folder, identity, mac
 
 // takeIdentity stores the given identity, or creates one if the home has none. It reports
 // whether it created one. It stores nothing if other machines use another one on the target.
-func (p syncCommands) takeIdentity(ctx context.Context, dir, from string, target sessionsync.Target) (bool, error) {
+func takeIdentity(ctx context.Context, dir string, given *sessionsync.Identity, target sessionsync.Target) (bool, error) {
 	have, err := sessionsync.ReadIdentity(vfs.OS{}, dir)
 	if err != nil {
 		return false, err
 	}
-	if from == "" {
+	if given == nil {
 		if err := have.CheckAccess(ctx, target); err != nil || have != nil {
 			return false, syncHint(err)
 		}
@@ -272,14 +305,6 @@ func (p syncCommands) takeIdentity(ctx context.Context, dir, from string, target
 			return false, err
 		}
 		return true, have.Write(vfs.OS{}, dir)
-	}
-	text, err := p.readIdentity(ctx, from)
-	if err != nil {
-		return false, err
-	}
-	given, err := sessionsync.ParseIdentity(text)
-	if err != nil {
-		return false, &hinted{err, "print it on the other machine: firn sync identity"}
 	}
 	if have != nil && have.Recipient() != given.Recipient() {
 		return false, &hinted{failure.Of(firn.ErrConflict, "this home has another sync identity"), "remove its targets and the file sync/identity of the home first"}
@@ -290,20 +315,29 @@ func (p syncCommands) takeIdentity(ctx context.Context, dir, from string, target
 	return false, given.Write(vfs.OS{}, dir)
 }
 
-// readIdentity reads an identity from a file or stdin.
-func (p syncCommands) readIdentity(ctx context.Context, from string) (string, error) {
-	const most = 64 << 10
-	if from == "-" {
-		data, err := io.ReadAll(io.LimitReader(p.input(ctx), most))
-		return string(data), err
+// readIdentity reads an identity from a file or stdin; nil if none is given.
+func (p syncCommands) readIdentity(ctx context.Context, from string) (*sessionsync.Identity, error) {
+	if from == "" {
+		return nil, nil
 	}
-	file, err := os.Open(from)
+	input := p.input(ctx)
+	if from != "-" {
+		file, err := os.Open(from)
+		if err != nil {
+			return nil, fmt.Errorf("read the sync identity: %w", err)
+		}
+		defer file.Close()
+		input = file
+	}
+	text, err := io.ReadAll(io.LimitReader(input, 64<<10))
 	if err != nil {
-		return "", fmt.Errorf("read the sync identity: %w", err)
+		return nil, fmt.Errorf("read the sync identity: %w", err)
 	}
-	defer file.Close()
-	data, err := io.ReadAll(io.LimitReader(file, most))
-	return string(data), err
+	given, err := sessionsync.ParseIdentity(string(text))
+	if err != nil {
+		return nil, &hinted{err, "print it on the other machine: firn sync identity"}
+	}
+	return given, nil
 }
 
 func (p syncCommands) syncRmCommand() *cobra.Command {
@@ -324,12 +358,8 @@ everything.`,
 				return err
 			}
 			name, dir := args[0], s.config.Targets[args[0]]
-			delete(s.config.Targets, name)
-			if err := s.config.Write(vfs.OS{}, s.dir); err != nil {
-				return err
-			}
-			if err := sessionsync.Forget(vfs.OS{}, s.dir, name); err != nil {
-				return err
+			if err := sessionsync.RemoveTarget(vfs.OS{}, s.dir, name); err != nil {
+				return syncHint(err)
 			}
 			return p.print(map[string]string{"removed": name}, func() string {
 				return fmt.Sprintf("removed %s; the files in %s stay\nundo: firn sync add %s %s\n", name, prose.Clean(dir), name, quote(dir))

@@ -41,12 +41,17 @@ does not read the targets.`,
 			if err != nil {
 				return err
 			}
+			receipts, err := sessionsync.ReadReceipts(vfs.OS{}, s.dir)
+			if err != nil {
+				return err
+			}
 			out := struct {
-				Machine string               `json:"machine"`
-				Exclude sessionsync.Exclude  `json:"exclude,omitzero"`
-				Targets []sessionsync.Status `json:"targets"`
-			}{s.config.Name, s.config.Exclude, all}
-			return p.print(out, func() string { return p.statusText(s, all) })
+				Machine  string                       `json:"machine"`
+				Exclude  sessionsync.Exclude          `json:"exclude,omitzero"`
+				Targets  []sessionsync.Status         `json:"targets"`
+				Receipts []sessionsync.SessionReceipt `json:"receipts,omitempty"`
+			}{s.config.Name, s.config.Exclude, all, receipts}
+			return p.print(out, func() string { return p.statusText(s, all, receipts) })
 		},
 	}
 }
@@ -94,7 +99,7 @@ func (s *syncHome) status() ([]sessionsync.Status, error) {
 }
 
 // statusText formats the states of all targets.
-func (p syncCommands) statusText(s *syncHome, all []sessionsync.Status) string {
+func (p syncCommands) statusText(s *syncHome, all []sessionsync.Status, receipts []sessionsync.SessionReceipt) string {
 	var b strings.Builder
 	fmt.Fprintf(&b, "this machine: %s\n", prose.Clean(s.config.Name))
 	if len(all) == 0 {
@@ -116,10 +121,8 @@ func (p syncCommands) statusText(s *syncHome, all []sessionsync.Status) string {
 			fmt.Fprintf(&b, "  %s with the ID of another entry, kept in %s\n", prose.Count(one.Conflicts, "entry", "entries"), prose.Clean(filepath.Join(s.dir, one.Name, "conflicts")))
 		}
 	}
-	if len(all) > 0 {
-		for _, r := range all[0].Receipts {
-			fmt.Fprintf(&b, "purged on %s, %s: %s\n", prose.Clean(r.Name), r.At.Local().Format("2006-01-02 15:04"), receiptText(r))
-		}
+	for _, r := range receipts {
+		fmt.Fprintf(&b, "purged on %s, %s: %s\n", prose.Clean(r.Name), r.At.Local().Format("2006-01-02 15:04"), receiptText(r))
 	}
 	for _, line := range excludeLines(s.config.Exclude) {
 		b.WriteString("stays on this machine: " + line + "\n")
@@ -199,7 +202,7 @@ func logText(all []sessionsync.Report) string {
 	for _, r := range all {
 		fmt.Fprintf(&b, "%s  %s: %s\n", r.Time.Local().Format("2006-01-02 15:04:05"), r.Target, countsText(&r))
 		for _, problem := range r.Problems {
-			fmt.Fprintf(&b, "  skipped: %s\n", prose.Clean(problem))
+			fmt.Fprintf(&b, "  problem: %s\n", prose.Clean(problem))
 		}
 		if r.Error != "" {
 			fmt.Fprintf(&b, "  failed: %s\n", prose.OneLine(r.Error, 200))
@@ -270,26 +273,33 @@ func (p syncCommands) exclude(ctx context.Context, on bool, id firn.ID, e exclud
 	if err != nil {
 		return err
 	}
-	x := &s.config.Exclude
-	var changed bool
-	var what, undo string
-	switch {
-	case id != "":
-		x.Sessions, changed = switchItem(x.Sessions, id, on)
-		what, undo = "session "+prose.Short(id), string(id)
-	case e.key != "":
-		x.Keys, changed = switchItem(x.Keys, e.key, on)
-		what, undo = "sessions of the key "+prose.Clean(e.key), "--key "+quote(e.key)
-	default:
-		dir, err := filepath.Abs(e.project)
-		if err != nil {
+	if e.project != "" {
+		if e.project, err = filepath.Abs(e.project); err != nil {
 			return err
 		}
-		if dir == string(filepath.Separator) {
+		if e.project == string(filepath.Separator) {
 			return failure.Of(firn.ErrInvalid, "a project cannot be the root directory")
 		}
-		x.Projects, changed = switchItem(x.Projects, dir, on)
-		what, undo = "sessions of the project "+prose.Clean(dir), "--project "+quote(dir)
+	}
+	var changed bool
+	var what, undo string
+	err = s.change(func(c *sessionsync.Config) (bool, error) {
+		x := &c.Exclude
+		switch {
+		case id != "":
+			x.Sessions, changed = switchItem(x.Sessions, id, on)
+			what, undo = "session "+prose.Short(id), string(id)
+		case e.key != "":
+			x.Keys, changed = switchItem(x.Keys, e.key, on)
+			what, undo = "sessions of the key "+prose.Clean(e.key), "--key "+quote(e.key)
+		default:
+			x.Projects, changed = switchItem(x.Projects, e.project, on)
+			what, undo = "sessions of the project "+prose.Clean(e.project), "--project "+quote(e.project)
+		}
+		return changed, nil
+	})
+	if err != nil {
+		return err
 	}
 	state, back := "are synced", "exclude"
 	if on {
@@ -298,12 +308,7 @@ func (p syncCommands) exclude(ctx context.Context, on bool, id firn.ID, e exclud
 	if id != "" {
 		state = strings.Replace(strings.Replace(state, "are", "is", 1), "stay", "stays", 1)
 	}
-	if changed {
-		if err := s.config.Write(vfs.OS{}, s.dir); err != nil {
-			return err
-		}
-	}
-	return p.print(x, func() string {
+	return p.print(s.config.Exclude, func() string {
 		if !changed {
 			return fmt.Sprintf("%s already %s; no changes made\n", what, state)
 		}
@@ -334,7 +339,7 @@ func (p *program) otherHeads(s wire.Session) [][]string {
 	if err != nil || len(config.Targets) == 0 {
 		return nil
 	}
-	all, err := (&syncHome{dir, config}).status()
+	all, err := (&syncHome{dir: dir, config: config}).status()
 	if err != nil {
 		return nil
 	}
