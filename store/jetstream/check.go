@@ -253,6 +253,12 @@ const presentPause = 2 * time.Second
 
 func (e *engine) presentNow(ctx context.Context, stream string) ([]string, []Fault, error) {
 	e.places.forget(stream)
+	if err := e.retry(ctx, func(ctx context.Context) error {
+		_, err := e.placement(ctx, stream)
+		return err
+	}); err != nil {
+		return nil, nil, err
+	}
 	p, err := e.poll(ctx, stream, getRequest{LastFor: ">"})
 	if err != nil {
 		return nil, nil, err

@@ -1,7 +1,7 @@
 // Keyboard shortcuts. Mounted components bind keys; the latest binding wins; the help dialog lists
 // them.
 import { signal } from "@preact/signals";
-import { useEffect, useRef } from "preact/hooks";
+import { useLayoutEffect, useRef } from "preact/hooks";
 import { hold } from "./typeahead";
 
 // Binding is a key, or a sequence of two ("g s"), and its action. mod is Ctrl, or Command on a Mac.
@@ -90,7 +90,8 @@ export function useKeys(name: string, bindings: Binding[]): void {
   const latest = useRef(bindings);
   latest.current = bindings;
   const keys = bindings.map((b) => b.key).join("\n");
-  useEffect(() => {
+  // In a layout effect, so that a key that is pressed before the page was drawn is not lost.
+  useLayoutEffect(() => {
     const group: Group = {
       name,
       bindings: latest.current.map((b, i) => ({ ...b, run: (e) => latest.current[i]?.run(e) })),

@@ -67,6 +67,25 @@ func TestFocusAfterBrowserClose(t *testing.T) {
 	}
 }
 
+// TestFocusAfterClose checks that a dialog gives the focus back at once: a key that is pressed
+// after it disappeared, before the page is drawn, may move the focus.
+func TestFocusAfterClose(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/sessions")
+	b.settled()
+	b.key("?")
+	b.wait(a("dialog", "/./"))
+	b.do(chromedp.Evaluate[chromedp.Void](`new MutationObserver(() => document.querySelector("dialog") || webtest.find("textbox", /first message/).focus()).observe(document.body, { childList: true, subtree: true })`))
+	b.press(`document.querySelector("dialog [aria-label=Close]")`)
+	b.wait(`!document.querySelector("dialog")`)
+	b.settled()
+	if !get[bool](b, `document.activeElement === webtest.find("textbox", /first message/)`) {
+		t.Error("closing the dialog took the focus from the text box")
+	}
+}
+
 // TestTabOrder walks through a page with the tab key without losing the focus.
 func TestTabOrder(t *testing.T) {
 	s := plainServer(t)

@@ -1,6 +1,6 @@
 // Dialog is a modal dialog. The browser traps the focus; Escape closes it.
 import type { ComponentChildren } from "preact";
-import { useEffect, useId, useRef } from "preact/hooks";
+import { useId, useLayoutEffect, useRef } from "preact/hooks";
 import { Icon } from "./Icon";
 
 interface Props {
@@ -19,7 +19,9 @@ interface Props {
 export function Dialog(p: Props) {
   const el = useRef<HTMLDialogElement>(null);
   const id = useId();
-  useEffect(() => {
+  // A layout effect, since others run after the page was drawn: the focus must not move back after
+  // a key has moved it elsewhere.
+  useLayoutEffect(() => {
     const d = el.current!;
     const before = document.activeElement as HTMLElement | null;
     const closed = () => p.close(); // a browser may close it without asking

@@ -1,6 +1,6 @@
 // Menu is a button that opens a menu.
 import type { ComponentChildren, RefObject } from "preact";
-import { useEffect, useLayoutEffect, useRef, useState } from "preact/hooks";
+import { useLayoutEffect, useRef, useState } from "preact/hooks";
 import { home } from "../me";
 import { copyCommand } from "./CopyCLI";
 import { Icon } from "./Icon";
@@ -83,7 +83,7 @@ function List({ menu, button, close }: ListProps) {
     l.style.top = Math.max(8, y) + "px";
   }, []);
 
-  useEffect(() => {
+  useLayoutEffect(() => {
     void home(); // which commands to copy may name
     const inside = (e: Event) => list.current?.contains(e.target as Node) || button.current?.contains(e.target as Node);
     const away = (e: Event) => !inside(e) && close(false);
