@@ -167,7 +167,7 @@ func deeds() []deed {
 		one("maintenance", "maintenance", "--dry-run"), one("reindex", "reindex"), one("reindex", "reindex", "--check"),
 		one("mcp ls", "mcp", "ls"), one("mcp test", "mcp", "test", "none"), one("mcp approve", "mcp", "approve"), one("mcp revoke", "mcp", "revoke"), {name: "mcp add", args: []string{"mcp", "add", "notes", "--", "cat"}}, {name: "mcp rm", args: []string{"mcp", "rm", "notes"}},
 		one("token", "token"), one("token ls", "token", "ls"), one("adopt", "adopt"), one("config", "config"), one("model", "model", "gpt-5"), {name: "model set", args: []string{"model", "set", "firn/offline"}}, {name: "model unset", args: []string{"model", "unset"}}, one("config check", "config", "check"), one("config path", "config", "path"),
-		{name: "config get", args: []string{"config", "get", "store.url"}, differs: true, why: "that is what differs"}, {name: "config set", args: []string{"config", "set", "gateway.drain", "1m", "--plan"}},
+		{name: "config get", args: []string{"config", "get", "store.url"}, differs: true, why: "that is what differs"}, {name: "config set", args: []string{"config", "set", "gateway.drain", "1m", "--plan"}}, {name: "config unset", args: []string{"config", "unset", "gateway.drain"}},
 		one("memory", "memory"), one("memory ls", "memory", "ls"), one("memory dream", "memory", "dream", "--plan"), one("memory changes", "memory", "changes"),
 		one("help", "help", "cat"), one("version", "version"), one("completion", "completion", "bash"), one("backup", "backup"),
 		{name: "verify", check: checkVerifyBytes}, {name: "mirror", check: checkMirror}, {name: "backup create", check: checkBackup},

@@ -72,6 +72,10 @@ var undoable = []undone{
 	{"memory edit", []string{"memory add --name drinks 'tea is better'"}, "memory edit NOTE"},
 	{"memory forget", []string{"memory add 'tea is better'"}, "memory forget NOTE"},
 	{"memory clear", []string{"memory add 'tea is better'", "memory add 'the sea is blue'"}, "memory clear --yes"},
+	{"config set", nil, "config set gateway.drain 1m"},
+	{"config set", []string{"config set gateway.drain 1m"}, "config set gateway.drain 2m"},
+	{"config set", []string{`config set defaults.tools.deny '["write"]'`}, `config set defaults.tools.deny []`},
+	{"config unset", []string{"config set gateway.drain 1m"}, "config unset gateway.drain"},
 	{"model set", nil, "model set gpt-5"},
 	{"model set", []string{"model set gpt-5"}, "model set sonnet --all"},
 	{"model set", []string{"model set gpt-5"}, "model set sonnet --project"},
@@ -88,7 +92,7 @@ var undoable = []undone{
 var notUndoable = map[string]string{
 	"chat": "adds to a session; firn rewind goes back", "append": "adds to a session; firn rewind goes back",
 	"new": "adds a session; firn rm hides it", "fork": "adds a session; firn rm hides it", "import": "adds sessions; firn rm hides them",
-	"handoff": "adds a file to another tool, which that tool removes", "adopt": "copies files of other tools; firn adopt --remove ends it",
+	"handoff": "adds a file to another tool, which that tool removes", "adopt": "copies files of other tools; the copy below sources/ in the home can be removed",
 	"purge": "erases for good, which is what it is for", "bin empty": "erases for good, which is what it is for", "memory dream": "prints one for what it changed; it needs a model",
 	"acp": "what an editor says is added to a session", "mcp": "what a client calls is what the commands do", "serve": "runs until it is stopped", "stop": "stops a turn, which can be said again",
 	"approvals allow": "a call that has run cannot be taken back", "approvals deny": "adds to a session",
@@ -97,7 +101,7 @@ var notUndoable = map[string]string{
 	"jobs run": "adds to a session", "token create": "firn token revoke takes it back", "token revoke": "a secret that was taken back must not come back",
 	"anchor": "adds a file", "backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the bin or erased, as the settings say",
 	"migrate": "the old store stays as it was; firn migrate back is described in docs/operations.md", "mirror": "adds a copy", "reindex": "what is derived can be made again",
-	"repair": "adds to a session, and keeps the file that was there", "recall": "--install prints one, which TestRecallInstall runs", "config set": "prints the old value", "demo": "in a home of its own",
+	"repair": "adds to a session, and keeps the file that was there", "recall": "--install prints one, which TestRecallInstall runs", "demo": "in a home of its own",
 	"sync": "adds entries of other machines, which firn rewind and firn rm hide", "sync add": "prints one, which the script sync.txtar runs", "sync rm": "prints one, which the script sync.txtar runs",
 	"sync exclude": "prints one, which the script sync.txtar runs", "sync include": "prints one, which the script sync.txtar runs",
 }

@@ -351,7 +351,11 @@ func status(g *inbox, ctx context.Context, id firn.ID, _ string) (string, error)
 			paused += ", paused until " + b.Until.Local().Format("15:04")
 		}
 	}
-	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s, auth %s\nWindow: %d of %d tokens (%d%%), %d compactions%s\nUsed: %d in, %d out, $%.4f\nKey: %s\nSession: %s",
+	cost := ""
+	if st.Counters.Cost > 0 { // otherwise it is free or unknown
+		cost = fmt.Sprintf(", $%.4f", st.Counters.Cost)
+	}
+	return fmt.Sprintf("Model: %s/%s\nThinking %s, verbose %s, send %s, auth %s\nWindow: %d of %d tokens (%d%%), %d compactions%s\nUsed: %d in, %d out%s\nKey: %s\nSession: %s",
 		st.Provider, st.Model, cmp.Or(st.Thinking, "off"), cmp.Or(st.Verbose, "off"), cmp.Or(st.Send, "inherit"), cmp.Or(st.Auth, wire.Default), st.Window.Tokens, st.Window.Window, percent, st.Compactions, paused,
-		st.Counters.Input, st.Counters.Output, st.Counters.Cost, cmp.Or(s.Key, "none"), id), nil
+		st.Counters.Input, st.Counters.Output, cost, cmp.Or(s.Key, "none"), id), nil
 }

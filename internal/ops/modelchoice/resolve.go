@@ -210,3 +210,26 @@ func nearest(name string, offers []Offer) string {
 	}
 	return names[near]
 }
+
+// Uncataloged reports whether the catalog has models of a model's provider but not this one,
+// and returns the one with the most similar name; empty if there is none. Models of local
+// servers are not in the catalog.
+func Uncataloged(id string, offers []Offer) (near string, unknown bool) {
+	provider, name, _ := strings.Cut(id, "/")
+	var names []string
+	for _, o := range offers {
+		switch of, rest, _ := strings.Cut(o.ID, "/"); {
+		case o.ID == id || of == provider && o.Local:
+			return "", false
+		case of == provider:
+			names = append(names, rest)
+		}
+	}
+	if len(names) == 0 {
+		return "", false
+	}
+	if near = typo.Nearest(name, names, max(2, len(name)/5)); near != "" {
+		near = provider + "/" + near
+	}
+	return near, true
+}

@@ -47,6 +47,28 @@ func Thousands(n int64) string {
 	return strings.TrimSuffix(fmt.Sprintf("%.1f", float64(n)/1e6), ".0") + "M"
 }
 
+// Dollars formats a cost in US dollars. A cost of zero is empty: the model is free, or its price
+// is unknown.
+func Dollars(cost float64) string {
+	switch {
+	case cost <= 0:
+		return ""
+	case cost < 0.0001:
+		return "<$0.0001"
+	}
+	return fmt.Sprintf("$%.4f", cost)
+}
+
+// Turns formats a number of turns. Those of all branches are counted, so the number of branches
+// is added if there are several.
+func Turns(n, branches int) string {
+	text := Grouped(int64(n))
+	if branches > 1 {
+		text += fmt.Sprintf(" on %d branches", branches)
+	}
+	return text
+}
+
 // Size formats a number of bytes with two or three significant digits.
 func Size(n int64) string {
 	if n < 1000 {

@@ -318,8 +318,8 @@ func TestFormats(t *testing.T) {
 		}
 	}).start().create()
 	s.does("/export a file.jsonl", "/export out.jsonl", "/export", "/handoff abacus", "/handoff")
-	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" "native out.jsonl"]` {
+	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" " out.jsonl"]` {
 		t.Errorf("requested was %s", got)
 	}
-	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs an argument: /export [FORMAT] FILE", "firn: there is no tool abacus: not found", "/handoff needs an argument")
+	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs an argument: /export [FORMAT] [FILE]", "firn: there is no tool abacus: not found", "/handoff needs an argument")
 }

@@ -92,9 +92,9 @@ type Options struct {
 	Forget   func(ctx context.Context, agent, what string) (string, error)
 	Notes    func(ctx context.Context, agent, query string, limit int) ([]Hit, error)
 
-	// Export writes a session to a new file in another tool's format, and Handoff writes it
-	// into that tool's folder. Both return lines that describe the result. They are nil if
-	// not supported.
+	// Export writes a session to a new file in a format; if the format is empty, file is the
+	// name of a format or of a file. Handoff writes it into a tool's folder. Both return lines
+	// that describe the result. They are nil if not supported.
 	Export  func(ctx context.Context, id firn.ID, format, file string) (string, error)
 	Handoff func(ctx context.Context, id firn.ID, tool string) (string, error)
 

@@ -9,13 +9,11 @@ import (
 	"firn.dev/internal/render/prose"
 )
 
-// nativeFormat is firn's own format.
-const nativeFormat = "native"
-
 // formatCommands are the commands that pass the session on to other tools.
 type formatCommands struct{ *chat }
 
-// export writes this session to a file in another tool's format.
+// export writes this session to a file, as a page or in another tool's format. A single word
+// is a format or a file.
 func (c formatCommands) export(ctx context.Context, rest string) error {
 	if err := needs("export", rest); err != nil {
 		return err
@@ -25,7 +23,7 @@ func (c formatCommands) export(ctx context.Context, rest string) error {
 	}
 	format, file, two := strings.Cut(rest, " ")
 	if !two {
-		format, file = nativeFormat, rest
+		format, file = "", rest
 	}
 	return c.report(c.o.Export(ctx, c.id, format, strings.TrimSpace(file)))
 }

@@ -127,7 +127,7 @@ func (c showCommands) status(ctx context.Context, _ string) error {
 		{"  title", prose.Clean(s.Title)},
 		{"  agent", c.agentLine()},
 		{"  key", prose.Clean(c.key)},
-		{"  turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
+		{"  turns", prose.Turns(st.Turns, st.Branches) + ", " + prose.Plural(st.Compactions, "compaction")},
 		{"  model", c.chosenModel(s) + ", thinking " + cmp.Or(c.thinking, thinkingOf(s))},
 		{"  window", windowUse(st.Window) + prose.Level(st.Window)},
 		{"  toggles", toggles(st)},
@@ -242,13 +242,15 @@ func (c showCommands) usage(ctx context.Context, _ string) error {
 	}
 	n := st.Counters
 	rows := [][]string{
-		{"  turns", prose.Grouped(int64(st.Turns))},
+		{"  turns", prose.Turns(st.Turns, st.Branches)},
 		{"  answers", prose.Grouped(int64(n.Answers))},
 		{"  input", prose.Grouped(n.Input) + " tokens"},
 		{"  output", prose.Grouped(n.Output) + " tokens"},
 		{"  cache read", prose.Grouped(n.CacheRead) + " tokens"},
 		{"  cache write", prose.Grouped(n.CacheWrite) + " tokens"},
-		{"  cost", fmt.Sprintf("$%.4f", n.Cost)},
+	}
+	if cost := prose.Dollars(n.Cost); cost != "" {
+		rows = append(rows, []string{"  cost", cost})
 	}
 	c.screen.lines(prose.Table(rows))
 	return nil

@@ -203,7 +203,7 @@ func TestShowCommands(t *testing.T) {
 	s.does("first", "/status", "/usage", "/window", "/compactions", "/uncompact", "/stop")
 	says(t, s.err.String(),
 		"  session  "+string(s.c.id), "  turns    1, 0 compactions", "scripted/scripted, thinking off", "% of 200k", "to be read only",
-		"  answers      1", "  cost         $0.0000",
+		"  answers      1",
 		"% of 200k     system ~", " in   2 messages  of 2 in the log",
 		"no compactions on this branch", "hint: /window shows", "nothing is running")
 	s.does("second", "/status", "/window", "/history 0")

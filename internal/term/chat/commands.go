@@ -50,7 +50,7 @@ func commands() []command {
 		{"uncompact", "", "undo the last compaction", in(branchCommands.uncompact)},
 		{"compactions", "", "list the compactions of this branch", in(branchCommands.compactions)},
 		{"window", "", "show what is sent to the model, what is not, and why", in(showCommands.window)},
-		{"export", "[FORMAT] FILE", "export this session, optionally in another tool's format", in(formatCommands.export)},
+		{"export", "[FORMAT] [FILE]", "export this session as html, md, json, jsonl or for a tool", in(formatCommands.export)},
 		{"handoff", "TOOL", "continue this session in another tool", in(formatCommands.handoff)},
 		{"usage", "", "show the token usage of this session", in(showCommands.usage)},
 		{"status", "", "show the status of this chat", in(showCommands.status)},

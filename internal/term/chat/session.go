@@ -260,9 +260,12 @@ func (c *chat) greet(ctx context.Context) error {
 		}
 		home = status.Home
 	}
-	turns := 0
+	turns, branches := 0, ""
 	if s.State != nil {
 		turns = s.State.Turns
+		if s.State.Branches > 1 {
+			branches = fmt.Sprintf(" on %d branches", s.State.Branches)
+		}
 	}
 	words := []string{"session " + prose.Short(c.id)}
 	if c.planned != nil {
@@ -275,7 +278,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if c.o.Ephemeral {
 		kept = NothingSaved
 	}
-	words = append(words, prose.Plural(turns, "turn"), c.chosenModel(s), kept)
+	words = append(words, prose.Plural(turns, "turn")+branches, c.chosenModel(s), kept)
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help for commands")
 	}
@@ -286,7 +289,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if turns == 0 {
 		return nil
 	}
-	c.screen.printf("Resumed: %s", prose.Count(turns, "previous turn", "previous turns"))
+	c.screen.printf("Resumed: %s%s", prose.Count(turns, "previous turn", "previous turns"), branches)
 	c.showDamage(s)
 	recent, err := c.recent(ctx, recentEntries)
 	if err != nil {

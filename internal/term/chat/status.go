@@ -37,12 +37,9 @@ func (c *chat) lastNumber(ctx context.Context) int {
 // out; a width of zero keeps all.
 func statusLine(s wire.Session, used wire.Counters, number, width int) string {
 	st := s.State
-	title, cost := "", ""
+	title, cost := "", prose.Dollars(used.Cost)
 	if s.Title != "" {
 		title = prose.OneLine(s.Title, 40)
-	}
-	if used.Cost > 0 {
-		cost = fmt.Sprintf("$%.4f", used.Cost)
 	}
 	disk := fmt.Sprintf("#%s on disk", prose.Grouped(int64(number)))
 	if number == 0 {

@@ -36,11 +36,12 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 		Short: "Find other tools' sessions; with --yes, mirror them",
 		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
 Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush, Goose, Cline and
-Roo Code. The list shows what is there and when the tool itself will delete it. With --yes, firn keeps a mirror in its home, and firn ls, show,
-search and chat include these sessions. Originals are only read, and sessions
-that a tool deletes later stay in the mirror. Only transcripts and their
-metadata are copied, never API keys or settings. If --home is another tool's
-directory, that directory is mirrored into firn's own home.
+Roo Code. The list shows what is there and when the tool itself will delete it.
+With --yes, firn keeps a mirror in its home, and firn ls, show, search and chat
+include these sessions. Originals are only read, and sessions that a tool deletes
+later stay in the mirror. Only transcripts and their metadata are copied, never
+API keys or settings. If --home is another tool's directory, that directory is
+mirrored into firn's own home.
 
 Files that cannot be read are listed at the end, with exit code 9; all others
 are mirrored. A second run copies only new data; --watch keeps doing so. Files

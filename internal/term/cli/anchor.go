@@ -26,7 +26,7 @@ func (p checkCommands) anchorCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "anchor [FILE]",
 		GroupID: "care",
-		Short:   "Record the state of all sessions, signed, to prove later that nothing was changed",
+		Short:   "Record the signed state of all sessions, to detect later changes",
 		Long: `Record the state of all sessions of the home in a signed file, called an
 anchor. firn verify --since FILE proves later that every session still contains
 what it contained then, unchanged and in the same order. Erased entries are

@@ -2,8 +2,10 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
+	"path/filepath"
 	"strings"
 
 	"firn.dev"
@@ -11,28 +13,69 @@ import (
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/formats/dialects"
 	"firn.dev/internal/term/chat"
+	"firn.dev/wire"
 )
 
 // addExport enables export and handoff in a chat on this machine.
 func (p chatCommands) addExport(o *chat.Options) {
 	c := o.Client
 	o.Export = func(ctx context.Context, id firn.ID, format, file string) (string, error) {
-		name, err := formatName(format)
-		if err != nil {
+		text, err := exportChat(ctx, c, id, format, file)
+		var bad *usageError
+		var hint *hinted
+		if errors.As(err, &bad) || errors.As(err, &hint) {
 			return "", advised(err)
 		}
-		report, err := c.Transfer.Fidelity(ctx, id, name)
-		if err != nil {
-			return "", err
-		}
-		if err := newFile(file, func(w io.Writer) error { return c.Transfer.Export(ctx, id, name, w) }); err != nil {
-			return "", err
-		}
-		return "wrote " + file + "\n" + fidelityText(report, ""), nil
+		return text, err
 	}
 	o.Handoff = func(ctx context.Context, id firn.ID, tool string) (string, error) {
 		return p.handOver(ctx, c, id, tool)
 	}
+}
+
+// exportChat writes a session to a new file and returns a report. Without a format, the file
+// name stands for it; without a file, the title becomes one in the current directory.
+func exportChat(ctx context.Context, c *client.Client, id firn.ID, format, file string) (string, error) {
+	if _, err := exportFormat(file); format == "" && err == nil {
+		format, file = file, ""
+	}
+	if format == "" {
+		format = formatOfFile(file)
+	}
+	name, err := exportFormat(format)
+	if err != nil {
+		return "", err
+	}
+	session, err := c.Session(ctx, string(id))
+	if err != nil {
+		return "", err
+	}
+	if file == "" {
+		file = exportFile(session, name)
+	}
+	path := file
+	if abs, err := filepath.Abs(file); err == nil {
+		path = abs
+	}
+	if name == wire.FormatHTML || name == formatMarkdown {
+		err := newFile(file, func(w io.Writer) error {
+			_, err := writePage(ctx, c, session, name, "", w) // the chat shows damage itself
+			return err
+		})
+		return "wrote " + path + "\n", err
+	}
+	e, array := wire.Export{Format: name}, name == formatArray
+	if array {
+		e.Format = string(dialect.Native)
+	}
+	report, err := c.Transfer.FidelityAs(ctx, id, e)
+	if err != nil {
+		return "", err
+	}
+	if err := newFile(file, exportTo(ctx, c, session, e, array)); err != nil {
+		return "", err
+	}
+	return "wrote " + path + "\n" + fidelityText(report, ""), nil
 }
 
 // handOver writes a session into the folder of another tool, and returns the command that

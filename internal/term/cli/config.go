@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"context"
 	"errors"
 	"fmt"
 	"io/fs"
@@ -11,6 +12,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/modelchoice"
 	"firn.dev/internal/render/prose"
 )
 
@@ -28,7 +30,7 @@ both. docs/configuration.md lists all settings.`,
 		Args: cobra.ArbitraryArgs,
 		RunE: p.unknown,
 	}
-	cmd.AddCommand(p.configGetCommand(), p.configSetCommand(), p.configCheckCommand(), p.configPathCommand())
+	cmd.AddCommand(p.configGetCommand(), p.configSetCommand(), p.configUnsetCommand(), p.configCheckCommand(), p.configPathCommand())
 	return cmd
 }
 
@@ -82,10 +84,12 @@ func (p configCommands) configSetCommand() *cobra.Command {
 	var plan bool
 	cmd := &cobra.Command{
 		Use: "set SETTING VALUE", Short: "Change one setting in the file",
+		Long: `Change one setting in the file. The value is checked first. A model must be of
+a known provider; a unique name (gpt-5, sonnet) is completed.`,
 		Example: "  firn config set agents.main.model anthropic/claude-sonnet-4-5\n  firn config set gateway.drain 1m --plan",
 		Args:    args(2, 2, "a setting and a value"),
-		RunE: func(_ *cobra.Command, args []string) error {
-			return p.configSet(args[0], args[1], plan)
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.configSet(cmd.Context(), args[0], args[1], plan)
 		},
 	}
 	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
@@ -97,13 +101,23 @@ type changes struct {
 	File    string          `json:"file"`
 	Plan    bool            `json:"plan,omitempty"`
 	Changes []config.Change `json:"changes"`
+	// Warning is a reason to check the value; empty if there is none.
+	Warning string `json:"warning,omitempty"`
+	Undo    string `json:"undo,omitempty"`
 }
 
 // configSet changes a setting.
-func (p configCommands) configSet(path, value string, plan bool) error {
+func (p configCommands) configSet(ctx context.Context, path, value string, plan bool) error {
 	s, err := p.settings()
 	if err != nil {
 		return err
+	}
+	warning := ""
+	if value != "" && isModelSetting(path) {
+		if value, err = p.resolveModel(ctx, s, value); err != nil {
+			return fmt.Errorf("set %s: %w", path, err)
+		}
+		warning = uncatalogedText(value, p.table(s).Offers)
 	}
 	change := s.Set
 	if plan {
@@ -111,12 +125,68 @@ func (p configCommands) configSet(path, value string, plan bool) error {
 			return p.settingsWith(map[string]string{path: value})
 		}
 	}
+	undo := undoOfSetting(s, path)
 	now, err := change(path, value)
 	if err != nil {
 		return &hinted{err, "docs/configuration.md lists the values of each setting"}
 	}
-	result := changes{File: s.Path(), Plan: plan, Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...)}
+	result := changes{File: s.Path(), Plan: plan, Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...), Warning: warning}
+	if !plan {
+		result.Undo = undo
+	}
 	return p.print(result, func() string { return changesText(result) })
+}
+
+// isModelSetting reports whether the value of a setting is the name of a model.
+func isModelSetting(path string) bool {
+	top, _, _ := strings.Cut(path, ".")
+	last := path[strings.LastIndexByte(path, '.')+1:]
+	return (top == "defaults" || top == "agents" || top == "projects") && (last == "model" || last == "summarizer")
+}
+
+// uncatalogedText warns of a model that is not in the catalog though others of its provider
+// are. The provider may know it nevertheless.
+func uncatalogedText(id string, offers []modelchoice.Offer) string {
+	near, unknown := modelchoice.Uncataloged(id, offers)
+	switch {
+	case !unknown:
+		return ""
+	case near != "":
+		return fmt.Sprintf("%s is not in the catalog of models; did you mean %s?", id, near)
+	}
+	return id + " is not in the catalog of models; check the name: firn model --all"
+}
+
+// undoOfSetting returns the command that restores a setting in the file.
+func undoOfSetting(before *config.Settings, path string) string {
+	old, ok := before.InFile(path)
+	if e, err := before.Explain(path); !ok && err == nil && e.Origin.Layer == config.FromFile {
+		old, ok = e.Text, true
+	}
+	if ok {
+		return "firn config set " + quote(path) + " " + quote(old)
+	}
+	return "firn config unset " + quote(path)
+}
+
+func (p configCommands) configUnsetCommand() *cobra.Command {
+	return &cobra.Command{
+		Use: "unset SETTING", Short: "Remove one setting from the file; its default applies again",
+		Example: "  firn config unset gateway.drain", Args: args(1, 1, "one setting"),
+		RunE: func(_ *cobra.Command, args []string) error {
+			s, err := p.settings()
+			if err != nil {
+				return err
+			}
+			undo := undoOfSetting(s, args[0])
+			now, err := s.Unset(args[0])
+			if err != nil {
+				return &hinted{err, "to list the settings of the file: firn config get"}
+			}
+			result := changes{File: s.Path(), Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...), Undo: undo}
+			return p.print(result, func() string { return changesText(result) })
+		},
+	}
 }
 
 func changesText(c changes) string {
@@ -130,6 +200,12 @@ func changesText(c changes) string {
 	}
 	for _, change := range c.Changes {
 		text += "  " + prose.Clean(change.String()) + "\n"
+	}
+	if c.Warning != "" {
+		text += "warning: " + prose.Clean(c.Warning) + "\n"
+	}
+	if c.Undo != "" {
+		text += "undo: " + c.Undo + "\n"
 	}
 	return text
 }

@@ -18,6 +18,7 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/formats/dialects"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
@@ -32,13 +33,20 @@ func (p exchangeCommands) exportCommand() *cobra.Command {
 	var plan, mask bool
 	cmd := &cobra.Command{
 		Use: "export SESSION", GroupID: "formats",
-		Short: "Export a session in another tool's format, or as an HTML page",
+		Short: "Export a session in another tool's format, or as a page",
 		Long: `Export a session in another tool's format, as that tool would have written it,
 to stdout or a file. Entries that came from that tool are exported byte for
 byte. A fidelity report goes to stderr: each entry is unchanged, re-encoded,
 changed or omitted.
 
---format html writes one self-contained page without scripts: the branch of the head, or with --view disk all branches. Text that looks like a secret is masked there; in other formats only with --mask, which prints how many places were masked. Secrets without a recognizable form, such as a password in a sentence, are not detected: check the result before you share it.
+--format html writes one self-contained page without scripts, and markdown (or
+md) a text to read: the branch of the head, or with --view disk all branches.
+Text that looks like a secret is masked there; in other formats only with
+--mask, which prints how many places were masked. Secrets without a recognizable
+form, such as a password in a sentence, are not detected: check the result
+before you share it. --format json writes all entries as one JSON array, and
+jsonl is native. Without --format, a file named *.html, *.md or *.json gets that
+format.
 
 Entries that cannot be read are marked in a page and counted in the report of
 other formats; the command then exits with 8, as firn verify does.
@@ -47,7 +55,7 @@ other formats; the command then exits with 8, as firn verify does.
 		Example: "  firn export 0198c5a2 --format html -o session.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan\n  firn export - --mask -o masked.jsonl",
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
-	cmd.Flags().StringVar(&format, "format", "native", "`format` to write, or html; --to is an alias")
+	cmd.Flags().StringVar(&format, "format", "native", "`format` to write, also html, markdown or json; --to is an alias")
 	addAlias(cmd, "to", "format")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not exist; - is stdout")
 	cmd.Flags().StringVar(&view, "view", "", "entries on a page: `branch` or disk")
@@ -58,27 +66,35 @@ other formats; the command then exits with 8, as firn verify does.
 		if out == stdoutName {
 			out = ""
 		}
-		if format == wire.FormatHTML {
-			return p.exportPage(ctx, c, args[0], view, out, plan)
+		if !cmd.Flags().Changed("format") {
+			format = formatOfFile(out)
+		}
+		name, err := exportFormat(format)
+		if err != nil {
+			return err
+		}
+		if name == wire.FormatHTML || name == formatMarkdown {
+			return p.exportPage(ctx, c, args[0], name, view, out, plan)
 		}
 		if view != "" {
-			return &usageError{message: "--view requires --format html", hint: "add --format html"}
-		}
-		name, err := formatName(format)
-		if err != nil {
-			return &usageError{message: err.Error(), hint: "formats: html, " + strings.Join(dialects.Names(), ", ")}
+			return &usageError{message: "--view requires --format html or markdown", hint: "add --format html"}
 		}
 		session, err := p.session(ctx, c, args[0])
 		if err != nil {
 			return err
 		}
-		return p.export(ctx, c, session.ID, wire.Export{Format: name, Mask: mask}, out, plan)
+		return p.export(ctx, c, session, name, mask, out, plan)
 	})
 	return cmd
 }
 
 // export writes a session and prints the fidelity report.
-func (p exchangeCommands) export(ctx context.Context, c *client.Client, id firn.ID, e wire.Export, out string, plan bool) error {
+func (p exchangeCommands) export(ctx context.Context, c *client.Client, s wire.Session, format string, mask bool, out string, plan bool) error {
+	id, e, array := s.ID, wire.Export{Format: format, Mask: mask}, format == formatArray
+	if array {
+		e.Format = string(dialect.Native)
+	}
+	write := exportTo(ctx, c, s, e, array)
 	report, err := c.Transfer.FidelityAs(ctx, id, e)
 	if err != nil {
 		return err
@@ -88,11 +104,11 @@ func (p exchangeCommands) export(ctx context.Context, c *client.Client, id firn.
 	case plan:
 		err = p.print(report, func() string { return fidelityText(report, "would be ") + maskedText(report, e) })
 	case out == "":
-		if err = c.Transfer.ExportAs(ctx, id, e, p.stdout); err == nil {
+		if err = write(p.stdout); err == nil {
 			p.notef("%s", fidelityText(report, "")+maskedText(report, e))
 		}
 	default:
-		if err = newFile(out, func(w io.Writer) error { return c.Transfer.ExportAs(ctx, id, e, w) }); err == nil {
+		if err = newFile(out, write); err == nil {
 			p.notef("%s", maskedText(report, e))
 			err = p.print(report, func() string { return "wrote " + out + "\n" + fidelityText(report, "") })
 		}
@@ -111,28 +127,41 @@ func maskedText(f wire.Fidelity, e wire.Export) string {
 	return fmt.Sprintf("masked %s; check the file before you share it\n", prose.Plural(int(*f.Masked), "place"))
 }
 
-// exportPage writes a session as an HTML page.
-func (p exchangeCommands) exportPage(ctx context.Context, c *client.Client, ref, view, out string, plan bool) error {
+// exportPage writes a session as an HTML page or as Markdown.
+func (p exchangeCommands) exportPage(ctx context.Context, c *client.Client, ref, format, view, out string, plan bool) error {
 	if plan || view != "" && view != wire.ViewBranch && view != wire.ViewDisk {
-		return &usageError{message: "html supports neither --plan nor other views than branch and disk", hint: "omit --plan; use --view branch or --view disk"}
+		return &usageError{message: format + " supports neither --plan nor other views than branch and disk", hint: "omit --plan; use --view branch or --view disk"}
 	}
 	session, err := p.session(ctx, c, ref)
 	if err != nil {
 		return err
 	}
-	report, err := c.Transfer.FidelityAs(ctx, session.ID, wire.Export{Format: wire.FormatHTML, View: view})
-	if err != nil {
+	var damage damaged
+	write := func(w io.Writer) error {
+		damage, err = writePage(ctx, c, session, format, view, w)
 		return err
 	}
 	if out == "" {
-		err = c.Transfer.ExportPage(ctx, session.ID, view, p.stdout)
-	} else if err = newFile(out, func(w io.Writer) error { return c.Transfer.ExportPage(ctx, session.ID, view, w) }); err == nil {
+		err = write(p.stdout)
+	} else if err = newFile(out, write); err == nil {
 		err = p.print(map[string]string{"file": out}, func() string { return "wrote " + out + "\n" })
 	}
 	if err != nil {
 		return err
 	}
-	return p.reportDamage(session.ID, damaged{lost: int(report.Damaged)})
+	return p.reportDamage(session.ID, damage)
+}
+
+// writePage writes a session as an HTML page or as Markdown, and counts the damage.
+func writePage(ctx context.Context, c *client.Client, s wire.Session, format, view string, w io.Writer) (damaged, error) {
+	if format == formatMarkdown {
+		return writeMarkdown(ctx, c, s, cmp.Or(view, wire.ViewBranch), w)
+	}
+	report, err := c.Transfer.FidelityAs(ctx, s.ID, wire.Export{Format: wire.FormatHTML, View: view})
+	if err != nil {
+		return damaged{}, err
+	}
+	return damaged{lost: int(report.Damaged)}, c.Transfer.ExportPage(ctx, s.ID, view, w)
 }
 
 // stdoutName stands for stdout as the name of a file.

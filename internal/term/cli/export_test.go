@@ -42,14 +42,14 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 			for _, out := range []string{"", filepath.Join(t.TempDir(), "out.jsonl")} {
 				var stdout, stderr bytes.Buffer
 				p := &program{stdout: &stdout, stderr: &stderr}
-				err := exchangeCommands{p}.export(t.Context(), c, "0199-test", wire.Export{Format: "pi", Mask: true}, out, plan)
+				err := exchangeCommands{p}.export(t.Context(), c, wire.Session{ID: "0199-test"}, "pi", true, out, plan)
 				if _, there := os.Stat(out); masks != (err == nil) || (there == nil) != (masks && !plan && out != "") {
 					t.Errorf("%s to %q: %v, and the file: %v", report, out, err, there)
 				}
 				if said := stdout.String() + stderr.String(); masks != strings.Contains(said, "masked ") || !masks && (said != "" || !errors.Is(err, firn.ErrUnsupported)) {
 					t.Errorf("%s to %q: printed %q, %v", report, out, said, err)
 				}
-				if err := (exchangeCommands{p}).export(t.Context(), c, "0199-test", wire.Export{Format: "pi"}, "", plan); err != nil {
+				if err := (exchangeCommands{p}).export(t.Context(), c, wire.Session{ID: "0199-test"}, "pi", false, "", plan); err != nil {
 					t.Errorf("without masking: %v", err)
 				}
 			}

@@ -27,7 +27,7 @@ func (p findCommands) grepCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "grep EXPRESSION [SESSION|FILE|DIRECTORY]…",
 		GroupID: "find",
-		Short:   "Search the lines of transcripts with a regular expression, without an index",
+		Short:   "Search transcripts with a regular expression, without an index",
 		Long: `Search the lines of transcripts with a regular expression (RE2), in files or
 in another store: those of the home and its mirrors, or of another tool's
 directory given by --home. It needs no index, changes nothing, and works on

@@ -8,6 +8,7 @@ import (
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
 
+	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/chat"
 	"firn.dev/internal/term/manual"
 )
@@ -19,7 +20,7 @@ const welcome = `firn saves the conversations of AI agents in append-only files.
   firn                         open the chat of this project, at a terminal
   firn -c, firn -r             resume the latest session, or choose one
   firn chat -m PROVIDER/MODEL  chat with another model
-  firn adopt                   find sessions of Claude Code, Codex, pi and others
+  firn adopt                   find sessions of Claude Code, Codex and others
   firn browse                  browse sessions in full screen
   firn search WORDS            search all sessions
   firn serve --listen 127.0.0.1:7766
@@ -119,9 +120,6 @@ func (p helpCommands) helpCommand() *cobra.Command {
 	return cmd
 }
 
-// helpWidth is the width of the help in columns.
-const helpWidth = 80
-
 // printUsage prints the usage of a command.
 func printUsage(cmd *cobra.Command) error {
 	var b strings.Builder
@@ -179,24 +177,28 @@ func listFlags(b *strings.Builder, cmd *cobra.Command) {
 			own.AddFlag(f)
 		}
 	})
-	if text := own.FlagUsagesWrapped(helpWidth); text != "" {
+	if text := own.FlagUsagesWrapped(helpColumns); text != "" {
 		optional := `session[="` + chat.Pick + `"]` // pflag's form of an optional value
 		fmt.Fprintf(b, "\nFlags:\n%s", strings.ReplaceAll(text, optional, fmt.Sprintf("%-*s", len(optional), "[session]")))
 	}
 	if cmd == cmd.Root() {
-		fmt.Fprintf(b, "\nGlobal flags:\n%s", everywhere.FlagUsagesWrapped(helpWidth))
+		fmt.Fprintf(b, "\nGlobal flags:\n%s", everywhere.FlagUsagesWrapped(helpColumns))
 		return
 	}
 	var names []string
 	everywhere.VisitAll(func(f *pflag.Flag) { names = append(names, "--"+f.Name) })
-	fmt.Fprintf(b, "\nGlobal flags: %s; see firn help.\n", strings.Join(names, ", "))
+	fmt.Fprintf(b, "\n%s", wrapText(fmt.Sprintf("Global flags: %s; see firn help.\n", strings.Join(names, ", ")), helpColumns))
 }
 
-// wrapHelp wraps the help at a terminal. On a narrow one the second column moves to the left.
+// wrapHelp fills the paragraphs of the help to 80 columns, and wraps it at a narrower terminal,
+// where the second column moves to the left.
 func (p *program) wrapHelp(root *cobra.Command) {
 	show := root.HelpFunc()
 	root.SetHelpFunc(func(cmd *cobra.Command, args []string) {
 		width := columnsOf(p.stdout)
+		long := cmd.Long
+		defer func() { cmd.Long = long }()
+		cmd.Long = fillParagraphs(long, helpColumns)
 		if width == 0 {
 			show(cmd, args)
 			return
@@ -213,6 +215,19 @@ func (p *program) wrapHelp(root *cobra.Command) {
 		}
 		fmt.Fprint(p.stdout, wrapText(strings.Join(lines, "\n"), width))
 	})
+}
+
+// fillParagraphs joins the lines of each paragraph and breaks them again at a width. Indented
+// lines and the lines of their paragraphs are kept, because they are commands and tables.
+func fillParagraphs(text string, width int) string {
+	paragraphs := strings.Split(text, "\n\n")
+	for i, paragraph := range paragraphs {
+		if strings.HasPrefix(paragraph, " ") || strings.Contains(paragraph, "\n ") {
+			continue
+		}
+		paragraphs[i] = strings.Join(prose.Wrap(strings.ReplaceAll(paragraph, "\n", " "), width), "\n")
+	}
+	return strings.Join(paragraphs, "\n\n")
 }
 
 const (

@@ -37,8 +37,8 @@ func (p overviewCommands) lsCommand() *cobra.Command {
 		Long: `List sessions, most recently updated first. Renaming, tagging, restoring and
 resetting a session also update it.
 
-Columns show the number of turns, how full the model's window is, and total
-usage. ~ marks estimates, ● a session with a running turn, ⎇ the number of
+Columns show the number of turns on all branches, rewound ones included, how
+full the model's window is, and total usage. ~ marks estimates, ● a session with a running turn, ⎇ the number of
 branches, and ◆ the number of compactions. ↳ marks sub-agents, below the
 session that started them. ⚠ is the number of unreadable places known to the
 list: damage in the live part of the listed sessions, and damage found when the

@@ -20,7 +20,7 @@ func (p checkCommands) maintenanceCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "maintenance",
 		GroupID: "care",
-		Short:   "Show what the maintenance settings would remove; with --enforce, do it",
+		Short:   "Show what the maintenance settings would remove; --enforce does it",
 		Long: `Show which sessions the maintenance settings would remove; with --enforce,
 remove them. The defaults remove nothing. Removed sessions go to the trash bin,
 and firn restore restores them until maintenance.bin_retention or bin_max_bytes

@@ -11,6 +11,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/manual"
 )
 
@@ -161,4 +162,27 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	if len(want) > 0 {
 		t.Errorf("the exit codes %v are not documented", want)
 	}
+}
+
+// TestHelpFits renders the help of every command and checks that no line is wider than 80
+// columns. Examples and commands in tables are not wrapped.
+func TestHelpFits(t *testing.T) {
+	var walk func(c *cobra.Command)
+	walk = func(c *cobra.Command) {
+		var b bytes.Buffer
+		c.InitDefaultHelpFlag()
+		c.SetOut(&b)
+		if err := c.Help(); err != nil {
+			t.Fatal(err)
+		}
+		for line := range strings.SplitSeq(b.String(), "\n") {
+			if prose.Width(line) > helpColumns && !strings.Contains(c.Example, line) && !(strings.HasPrefix(line, "   ") && strings.Contains(c.Long, line)) {
+				t.Errorf("the help of %s has a line of %d columns: %s", c.CommandPath(), prose.Width(line), line)
+			}
+		}
+		for _, sub := range c.Commands() {
+			walk(sub)
+		}
+	}
+	walk(testProgram().root())
 }

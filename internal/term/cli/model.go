@@ -25,16 +25,17 @@ import (
 type modelCommands struct{ *program }
 
 func (p modelCommands) modelCommand() *cobra.Command {
-	var project bool
+	var project, all bool
 	cmd := &cobra.Command{
 		Use:     "model [WORD...]",
 		GroupID: "talk",
 		Short:   "Choose the model, or list the models",
 		Long: `Choose the model of new chats from a list, at a terminal; otherwise print the
-list. Words filter it. The list has the models of the catalog and those that
-Ollama, LM Studio and servers in the settings on this machine report, with their
-context window, their price in US dollars per million tokens (input/output), and
-whether the API key is there. --json names the variable of each key.
+models that can be used now. --all prints all others too, and words those that
+contain them. The list has the models of the catalog and those that Ollama,
+LM Studio and servers in the settings on this machine report, with their context
+window, their price in US dollars per million tokens (input/output), and whether
+the API key is there. --json prints all, with the variable of each key.
 
 Without a choice, firn uses the model of the first API key in the environment
 (ANTHROPIC_API_KEY, OPENAI_API_KEY, GEMINI_API_KEY, …), or of OPENAI_BASE_URL, or
@@ -44,10 +45,11 @@ the first model of Ollama or LM Studio if one answers on this machine within
 firn model set and unset change the choice: for all chats (defaults.model in the
 settings), or with --project for the project of the current directory. /model in
 a chat changes the model of that session only.`,
-		Example: "  firn model\n  firn model sonnet\n  firn model --json | jq -r '.items[] | select(.ready) | .id'",
+		Example: "  firn model\n  firn model sonnet\n  firn model --all | grep gpt\n  firn model --json | jq -r '.items[] | select(.ready) | .id'",
 		Args:    cobra.ArbitraryArgs,
-		RunE:    func(cmd *cobra.Command, args []string) error { return p.chooseModel(cmd.Context(), args, project) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.chooseModel(cmd.Context(), args, project, all) },
 	}
+	cmd.Flags().BoolVar(&all, "all", false, "print all models, also those without an API key")
 	cmd.Flags().BoolVar(&project, "project", false, "choose for the project of the current directory only")
 	cmd.AddCommand(p.modelSetCommand(), p.modelUnsetCommand())
 	return cmd
@@ -114,7 +116,7 @@ func (p *program) resolveModel(ctx context.Context, s *config.Settings, name str
 		return "", &hinted{err, "providers: " + strings.Join(t.Providers, ", ")}
 	}
 	if errors.As(err, &unresolved) {
-		return "", &hinted{err, "to list the models: firn model"}
+		return "", &hinted{err, "to list the models: firn model --all"}
 	}
 	return id, err
 }
@@ -129,7 +131,7 @@ type models struct {
 }
 
 // chooseModel shows a picker at a terminal, and a list otherwise.
-func (p modelCommands) chooseModel(ctx context.Context, words []string, project bool) error {
+func (p modelCommands) chooseModel(ctx context.Context, words []string, project, all bool) error {
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -141,15 +143,28 @@ func (p modelCommands) chooseModel(ctx context.Context, words []string, project 
 	})
 	if len(offers) == 0 && len(words) > 0 {
 		_, err := p.resolveModel(ctx, s, strings.Join(words, "-"))
-		return cmp.Or(err, error(&hinted{failure.Of(firn.ErrNotFound, "no model fits %q", strings.Join(words, " ")), "to list all models: firn model"}))
+		return cmp.Or(err, error(&hinted{failure.Of(firn.ErrNotFound, "no model fits %q", strings.Join(words, " ")), "to list all models: firn model --all"}))
 	}
 	choice := p.startChoice(ctx, s, "", workingProject())
 	m := models{Items: offers, Total: len(offers)}
 	m.Current, m.Why = choice.resolved()
-	if !p.json && isTerminal(p.stdin) && isTerminal(p.stderr) && isTerminal(p.stdout) && p.env("TERM") != "dumb" {
+	if !p.json && !all && isTerminal(p.stdin) && isTerminal(p.stderr) && isTerminal(p.stdout) && p.env("TERM") != "dumb" {
 		return p.pickModel(ctx, m, project)
 	}
+	if !p.json && !all && len(words) == 0 {
+		m.Items = usableOffers(m.Items, m.Current)
+	}
 	return p.print(m, func() string { return modelsText(m, columnsOf(p.stdout)) })
+}
+
+// usableOffers returns the models that can be used now, and the current one.
+func usableOffers(offers []modelchoice.Offer, current string) (usable []modelchoice.Offer) {
+	for _, o := range offers {
+		if o.Ready || o.Local || o.ID == current {
+			usable = append(usable, o)
+		}
+	}
+	return usable
 }
 
 // sortOffers puts the models that can be used now first: local ones, then those with a key.
@@ -223,7 +238,15 @@ func modelsText(m models, width int) string {
 		rows = append(rows, offerRow(o, m.Current))
 	}
 	lines := prose.FitTable(rows, modelColumns, width)
-	lines = append(lines, prose.Wrap(fmt.Sprintf("%s · new chats here use %s (%s); to change it: firn model set MODEL", prose.Plural(m.Total, "model"), m.Current, m.Why), width)...)
+	count := prose.Plural(m.Total, "model")
+	if n := m.Total - len(m.Items); n > 0 {
+		count = fmt.Sprintf("%s usable now; %s need an API key: firn model --all", prose.Plural(len(m.Items), "model"), prose.Grouped(int64(n)))
+		lines = append(lines, prose.Wrap(count, width)...)
+		count = ""
+	} else {
+		count += " · "
+	}
+	lines = append(lines, prose.Wrap(fmt.Sprintf("%snew chats here use %s (%s); to change it: firn model set MODEL", count, m.Current, m.Why), width)...)
 	return strings.Join(lines, "\n") + "\n"
 }
 
@@ -282,6 +305,9 @@ func (p *program) keepModel(s *config.Settings, id, project string) (modelChange
 		if o.ID == id && !o.Ready {
 			change.Warning = o.Variable + " is not set: put the API key into it before the next chat"
 		}
+	}
+	if change.Warning == "" {
+		change.Warning = uncatalogedText(id, p.table(s).Offers)
 	}
 	if p.env("FIRN_MODEL") != "" {
 		change.Warning = "FIRN_MODEL is set and takes precedence"

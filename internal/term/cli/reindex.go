@@ -17,7 +17,7 @@ func (p findCommands) reindexCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "reindex",
 		GroupID: "care",
-		Short:   "Rebuild the indexes from the sessions, or compare them with --check",
+		Short:   "Rebuild the indexes from the sessions; --check compares them",
 		Long: `Rebuild the indexes of the home from its sessions: the catalog and the
 full-text index. This is rarely needed: a missing, damaged or outdated index is
 repaired automatically. The current indexes stay usable meanwhile.

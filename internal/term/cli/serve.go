@@ -37,7 +37,7 @@ func (p gatewayCommands) serveCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:     "serve",
 		GroupID: "gateway",
-		Short:   "Run the gateway: it owns the home's sessions and serves all clients",
+		Short:   "Run the gateway: it owns the sessions and serves all clients",
 		Long: `Run the gateway until it is stopped by Ctrl-C, SIGTERM or firn stop. Running
 turns may finish; accepted messages without an answer are answered after the
 next start. SIGHUP reloads the settings.

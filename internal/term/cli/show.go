@@ -129,7 +129,7 @@ func stateRows(s wire.Session) [][]string {
 	}
 	rows := [][]string{
 		{"model", prose.Clean(st.Provider+"/"+st.Model) + ", thinking " + prose.Clean(thinking)},
-		{"turns", fmt.Sprintf("%d, %s", st.Turns, prose.Plural(st.Compactions, "compaction"))},
+		{"turns", prose.Turns(st.Turns, st.Branches) + ", " + prose.Plural(st.Compactions, "compaction")},
 		{"window", about(st.Window.Estimated) + prose.Share(st.Window.Tokens, st.Window.Window) + prose.Level(st.Window)},
 		{"used", countersText(st.Counters)},
 		{"head", string(st.Head)},
@@ -158,7 +158,11 @@ func toggle(name, value string) string {
 
 // countersText formats token usage and cost.
 func countersText(c wire.Counters) string {
-	return fmt.Sprintf("%s in, %s out, $%.4f", prose.Thousands(c.Input+c.CacheRead+c.CacheWrite), prose.Thousands(c.Output), c.Cost)
+	text := fmt.Sprintf("%s in, %s out", prose.Thousands(c.Input+c.CacheRead+c.CacheWrite), prose.Thousands(c.Output))
+	if cost := prose.Dollars(c.Cost); cost != "" {
+		text += ", " + cost
+	}
+	return text
 }
 
 func putAway(s wire.Session) string {

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"slices"
@@ -126,6 +127,6 @@ func spenderName(by, name, title string) string {
 func countersRow(name string, c wire.Counters) []string {
 	return []string{
 		name, prose.Grouped(int64(c.Answers)), prose.Grouped(c.Input), prose.Grouped(c.Output),
-		prose.Grouped(c.CacheRead), prose.Grouped(c.CacheWrite), fmt.Sprintf("$%.4f", c.Cost),
+		prose.Grouped(c.CacheRead), prose.Grouped(c.CacheWrite), cmp.Or(prose.Dollars(c.Cost), "–"),
 	}
 }
