@@ -5,6 +5,8 @@ import (
 	"errors"
 	"fmt"
 	"math/rand/v2"
+	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"testing"
@@ -17,7 +19,7 @@ import (
 )
 
 // TestMachinesConverge runs random operations on three machines with wrong clocks and random
-// syncs through two targets. When all have synced until nothing changes, they show the same
+// syncs through two targets, from which files are lost. When all have synced until nothing changes, they show the same
 // sessions, entries, titles, tags, marks and keys, and every entry that was ever appended is
 // there.
 func TestMachinesConverge(t *testing.T) {
@@ -48,11 +50,13 @@ type world struct {
 	// purged are the sessions that were purged, keyless those that have no key. Only they
 	// are removed and purged: a key of a removed session points nowhere.
 	purged, keyless map[firn.ID]bool
-	n               int
+	// erased are single entries that were purged. Their placeholders travel only if needed.
+	erased map[firn.EntryID]bool
+	n      int
 }
 
 func newWorld(t *testing.T, rng *rand.Rand) *world {
-	w := &world{t: t, rng: rng, said: make(map[firn.ID][]firn.EntryID), purged: make(map[firn.ID]bool), keyless: make(map[firn.ID]bool)}
+	w := &world{t: t, rng: rng, said: make(map[firn.ID][]firn.EntryID), purged: make(map[firn.ID]bool), keyless: make(map[firn.ID]bool), erased: make(map[firn.EntryID]bool)}
 	identity := newTestIdentity(t)
 	for i, skew := range []time.Duration{0, 72 * time.Hour, -48 * time.Hour} {
 		m := newMachine(t, fmt.Sprintf("m%d", i), identity, rng)
@@ -70,7 +74,14 @@ func (w *world) step() {
 	m := w.machines[w.rng.IntN(len(w.machines))]
 	if w.rng.IntN(4) == 0 {
 		n := w.rng.IntN(len(w.targets))
-		m.sync(w.targets[n], fmt.Sprintf("t%d", n))
+		o := m.options(w.targets[n], fmt.Sprintf("t%d", n))
+		o.Republish = w.rng.IntN(10) == 0
+		if _, err := Run(context.Background(), o); err != nil {
+			w.t.Fatal(err)
+		}
+		if w.rng.IntN(10) == 0 {
+			w.lose(w.targets[n])
+		}
 		return
 	}
 	ids := w.sessions(m)
@@ -79,6 +90,20 @@ func (w *world) step() {
 		return
 	}
 	w.change(m, ids[w.rng.IntN(len(ids))])
+}
+
+// lose deletes a file on a target at random.
+func (w *world) lose(target Folder) {
+	dir := []string{manifestDir, pieceDir}[w.rng.IntN(2)]
+	files, err := filepath.Glob(filepath.Join(target.Dir, dir, "*", "*"))
+	if err != nil {
+		w.t.Fatal(err)
+	}
+	if len(files) > 0 {
+		if err := os.Remove(files[w.rng.IntN(len(files))]); err != nil {
+			w.t.Fatal(err)
+		}
+	}
 }
 
 // sessions lists the sessions that can be appended to.
@@ -205,6 +230,7 @@ func (w *world) erase(m *machine, id firn.ID, entry firn.EntryID) {
 		}
 		return
 	}
+	w.erased[entry] = true
 	if _, err := m.Purge(context.Background(), id, "secret", entry); err != nil {
 		w.t.Fatal(err)
 	}
@@ -265,7 +291,7 @@ func (w *world) check() {
 				continue
 			}
 			for _, e := range entries {
-				if view[at+" entry "+string(e)] == "" {
+				if view[at+" entry "+string(e)] == "" && !w.erased[e] {
 					w.t.Errorf("%s lost entry %s of session %s", m.name, e, id)
 				}
 			}
