@@ -17,8 +17,9 @@ import (
 	"testing"
 )
 
-// systems are those for which a release has a binary.
-var systems = []string{"linux/amd64", "linux/arm64", "darwin/amd64", "darwin/arm64", "windows/amd64", "windows/arm64"}
+// systems are those for which a release has a binary, except the ones that have the same
+// sources as another: on macOS and Windows no source depends on the architecture.
+var systems = []string{"linux/amd64", "linux/arm64", "darwin/arm64", "windows/amd64"}
 
 // TestSystems type-checks every source, including tests, for every system that firn is
 // released for. Nothing is compiled: only the declarations of imports are read, so that six
@@ -28,6 +29,12 @@ func TestSystems(t *testing.T) {
 	pattern, least, systems := "./...", 100, systems
 	if testing.Short() { // the most different one, on the most different architecture
 		pattern, least, systems = "./internal/disk/vfs", 1, []string{"windows/amd64"}
+	}
+	for _, system := range []string{"darwin", "windows"} {
+		intel, arm := sourcesFor(t, system+"/amd64"), sourcesFor(t, system+"/arm64")
+		if intel != arm {
+			t.Errorf("on %s, the sources depend on the architecture: %s, %s", system, intel, arm)
+		}
 	}
 	slots := make(chan struct{}, min(2, runtime.GOMAXPROCS(0))) // one takes about 1 GB
 	for _, system := range systems {
@@ -47,6 +54,18 @@ func TestSystems(t *testing.T) {
 			}
 		})
 	}
+}
+
+// sourcesFor lists the files of all packages on a system.
+func sourcesFor(t *testing.T, system string) string {
+	goos, goarch, _ := strings.Cut(system, "/")
+	cmd := exec.Command("go", "list", "-f", "{{.ImportPath}}{{.GoFiles}}{{.TestGoFiles}}{{.XTestGoFiles}}", "./...")
+	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=")
+	out, err := cmd.Output()
+	if err != nil || len(out) == 0 {
+		t.Fatalf("list the files for %s: %v", system, err)
+	}
+	return string(out)
 }
 
 // TestSystemsFindsFaults checks that errors on a single system are found.
