@@ -263,6 +263,8 @@ const (
 type Appended struct {
 	IDs []firn.EntryID `json:"ids"`
 	End firn.Pos       `json:"end"`
+	// Masked is the number of secrets that were replaced before the entries were stored.
+	Masked int `json:"masked,omitempty"`
 }
 
 // Turn is a request for a turn with a user message. Without text and parts, it answers an

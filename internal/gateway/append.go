@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/agent"
+	"firn.dev/internal/find/redact"
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -46,7 +47,8 @@ func (g *sessionEditor) append(ctx context.Context, id firn.ID, expect firn.Pos,
 
 // appendAll appends entries and returns their IDs.
 func (g *sessionEditor) appendAll(ctx context.Context, id firn.ID, expect firn.Pos, entries []firn.Entry) (wire.Appended, error) {
-	end, err := g.Store.Append(ctx, id, expect, entries...)
+	masked := 0
+	end, err := g.Store.Append(redact.WithCount(ctx, &masked), id, expect, entries...)
 	if err != nil {
 		var conflict *store.Conflict
 		if errors.As(err, &conflict) {
@@ -59,6 +61,7 @@ func (g *sessionEditor) appendAll(ctx context.Context, id firn.ID, expect firn.P
 	}
 	ctx = context.WithoutCancel(ctx)
 	out, err := g.appended(ctx, id, end, entries)
+	out.Masked = masked
 	if err == nil { // if this fails, the counters are stored at the end of the next turn
 		if end, err := agent.Checkpoint(ctx, g.Store, id, end, entries); err == nil {
 			out.End = end

@@ -165,7 +165,7 @@ func (g *messageHistory) appendOnce(ctx context.Context, r request, id firn.ID, 
 	if err != nil {
 		return wire.Appended{}, err
 	}
-	return wire.Appended{IDs: append(ids, added.IDs...), End: added.End}, nil
+	return wire.Appended{IDs: append(ids, added.IDs...), End: added.End, Masked: added.Masked}, nil
 }
 
 // confirmCreated turns the conflict of a named request that created its session before into

@@ -140,7 +140,11 @@ func TestStore(t *testing.T) {
 	if _, ok := store.As[store.Keyed](st); !ok {
 		t.Error("the features of the store are hidden")
 	}
-	_, err := st.Append(ctx, id, store.Start, firn.UserText("use "+secret))
+	counted := 0
+	_, err := st.Append(redact.WithCount(ctx, &counted), id, store.Start, firn.UserText("use "+secret))
+	if counted != 1 {
+		t.Errorf("%d counted for one append", counted)
+	}
 	if err == nil {
 		_, err = d.AppendDeferred(ctx, id, store.Any, firn.UserText("and "+secret))
 	}

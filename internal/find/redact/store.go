@@ -38,6 +38,14 @@ func Verbatim(ctx context.Context) context.Context {
 	return context.WithValue(ctx, verbatimKey{}, true)
 }
 
+type countKey struct{}
+
+// WithCount returns a context for one append that adds the number of secrets replaced in it
+// to n.
+func WithCount(ctx context.Context, n *int) context.Context {
+	return context.WithValue(ctx, countKey{}, n)
+}
+
 // redacting is a store that replaces secrets.
 type redacting struct {
 	store.Store
@@ -81,6 +89,9 @@ func (o Options) append(ctx context.Context, add appendFunc, id firn.ID, expect 
 	end, err := add(ctx, id, expect, clean...)
 	if err == nil && total > 0 {
 		o.Replaced(total)
+		if n, ok := ctx.Value(countKey{}).(*int); ok {
+			*n += total
+		}
 	}
 	return end, err
 }

@@ -117,7 +117,11 @@ func (p changeCommands) append(ctx context.Context, c *client.Client, ref string
 		return err
 	}
 	return p.print(done, func() string {
-		return fmt.Sprintf("appended %s to %s, saved up to position %d\n", prose.Count(len(done.IDs), "entry", "entries"), prose.Short(s.ID), done.End)
+		text := fmt.Sprintf("appended %s to %s, saved up to position %d\n", prose.Count(len(done.IDs), "entry", "entries"), prose.Short(s.ID), done.End)
+		if done.Masked > 0 {
+			text += prose.Plural(done.Masked, "secret") + " replaced before storing (session.redact)\n"
+		}
+		return text
 	})
 }
 
