@@ -26,7 +26,11 @@ func (t *turn) startNaming() {
 	if t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.said == "" || !unnamed(t.path) {
 		return
 	}
-	a, id, model, said, answer, auth := t.a, t.log.id, t.model, t.said, t.out.Text, t.path.Chosen.Auth
+	a, id, model, auth := t.a, t.log.id, t.model, t.path.Chosen.Auth
+	said, answer := firstExchange(t.path)
+	if said == "" || answer == "" {
+		said, answer = t.said, t.out.Text
+	}
 	if _, named := a.naming.LoadOrStore(id, true); named {
 		return // the naming after the previous exchange is still running
 	}
@@ -39,6 +43,26 @@ func (t *turn) startNaming() {
 			a.nameSession(ctx, id, model, said, answer)
 		}
 	})
+}
+
+// firstExchange returns the first user message of a session and the first answer to it, which
+// may be of another tool that the session was continued from. They are empty if there are none.
+func firstExchange(p window.Path) (said, answer string) {
+	for _, e := range p.Entries {
+		m, ok := e.Body.(*firn.Message)
+		if !ok {
+			continue
+		}
+		switch {
+		case m.Role == firn.RoleUser && said == "":
+			said = strings.TrimSpace(m.Text())
+		case m.Role == firn.RoleAssistant && said != "":
+			if answer = strings.TrimSpace(m.Text()); answer != "" {
+				return said, answer
+			}
+		}
+	}
+	return said, answer
 }
 
 // userTitled reports whether the user has named a session, on any branch.

@@ -158,7 +158,7 @@ func TestResumePicker(t *testing.T) {
 	w.Await(t, "2, all sessions · Tab: this project")
 	w.press("nautls") // letters in order of the first message
 	w.Await(t, "1, all sessions · Tab: this project")
-	w.press("\x15quote")
+	w.press("\x15quot") // the beginning of a word in the answer
 	w.Await(t, "match: I have that now: “My boat is called Nautilus.”")
 	w.press("\x15oslo")
 	w.Await(t, "you: We fly to Oslo.")

@@ -157,7 +157,7 @@ func compactionProblem(err error) error {
 	p := &wire.Problem{Message: err.Error()}
 	switch {
 	case errors.Is(err, compact.ErrNothing):
-		p.Kind, p.Hint = wire.Invalid, "send more messages first, or keep less with --keep-recent"
+		p.Kind, p.Hint = wire.Invalid, "send more messages first, or keep less: firn compact SESSION --keep-recent N"
 	case errors.Is(err, compact.ErrMoved):
 		p.Kind, p.Hint = wire.Conflict, "the session has new entries; try again"
 	case errors.Is(err, compact.ErrCanceled):

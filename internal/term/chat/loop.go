@@ -322,6 +322,9 @@ func (c *chat) runInterruptible(ctx context.Context, work func(ctx context.Conte
 	for {
 		select {
 		case err := <-done:
+			if stopped && errors.Is(err, context.Canceled) {
+				return &Problem{Err: errStopped, Hint: "to run it again, press the up arrow"}
+			}
 			return err
 		case e, ok := <-c.events:
 			switch {

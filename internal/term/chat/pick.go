@@ -5,6 +5,7 @@ import (
 	"context"
 	"strings"
 	"sync"
+	"unicode"
 
 	"firn.dev"
 	"firn.dev/client"
@@ -111,7 +112,7 @@ func (p *sessionPicker) search(ctx context.Context, text string, wide bool) []wi
 	page, _ := p.c.client.SessionsPage(ctx, q)
 	all := page.Items
 	none := 0
-	hits, err := p.c.client.Search(ctx, wire.SearchQuery{Query: text, Agent: p.agent, Limit: contentHits, Before: &none, After: &none})
+	hits, err := p.c.client.Search(ctx, wire.SearchQuery{Query: prefixQuery(text), Agent: p.agent, Limit: contentHits, Before: &none, After: &none})
 	if err != nil {
 		return all
 	}
@@ -126,6 +127,33 @@ func (p *sessionPicker) search(ctx context.Context, text string, wide bool) []wi
 	}
 	return all
 }
+
+// prefixQuery returns the query for a text that is still being typed: each word, or words that
+// begin with it. A text with other characters than letters and digits, such as quotes or
+// filters, is a query already.
+func prefixQuery(text string) string {
+	words := strings.Fields(text)
+	if len(words) == 0 || len(words) > maxPrefixes {
+		return text
+	}
+	for i, w := range words {
+		other := func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }
+		switch {
+		case strings.ContainsFunc(w, other), w == "AND", w == "OR", w == "NOT":
+			return text
+		case len([]rune(w)) >= minPrefix:
+			words[i] = "(" + w + " OR " + w + "*)"
+		}
+	}
+	return strings.Join(words, " ")
+}
+
+const (
+	// minPrefix is the length of a word whose continuations are searched too, and maxPrefixes
+	// the number of words of a text for which that is done.
+	minPrefix   = 2
+	maxPrefixes = 8
+)
 
 // rows formats sessions.
 func (p *sessionPicker) rows(sessions []wire.Session) []line.FoundRow {

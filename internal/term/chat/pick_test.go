@@ -26,3 +26,20 @@ func TestPlace(t *testing.T) {
 		t.Errorf("the key is %q", got)
 	}
 }
+
+// TestPrefixQuery searches words that are typed by their beginning, and leaves queries alone.
+func TestPrefixQuery(t *testing.T) {
+	for text, want := range map[string]string{
+		"naut":           "(naut OR naut*)",
+		" two  Words a ": "(two OR two*) (Words OR Words*) a",
+		`"a phrase"`:     `"a phrase"`,
+		"role:user boat": "role:user boat",
+		"boat OR ship":   "boat OR ship",
+		"über":           "(über OR über*)",
+		"":               "",
+	} {
+		if got := prefixQuery(text); got != want {
+			t.Errorf("%q is searched as %q, want %q", text, got, want)
+		}
+	}
+}

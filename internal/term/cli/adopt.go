@@ -360,7 +360,8 @@ func adoptedOf(m *adopt.Mirror, done adopt.Result) adopted {
 		Grown: done.Grown, Kept: done.Kept, Healed: done.Repaired, Bytes: done.Bytes,
 	}
 	for _, f := range done.Failed {
-		a.Failed = append(a.Failed, unadopted{filepath.Join(m.Home, filepath.FromSlash(f.Path)), reason(f.Err)})
+		why := strings.TrimPrefix(reason(f.Err), "read the database "+f.Path+": ") // the file is named before it
+		a.Failed = append(a.Failed, unadopted{filepath.Join(m.Home, filepath.FromSlash(f.Path)), why})
 	}
 	return a
 }

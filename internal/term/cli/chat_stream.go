@@ -107,7 +107,7 @@ func (e *eventWriter) writeError(err error) {
 	e.write("error", struct {
 		problem
 		Code int `json:"exitCode"`
-	}{problem{o.kind, err.Error(), o.hint}, o.code})
+	}{problem{o.kind, messageOf(err, o), o.hint}, o.code})
 }
 
 // write prints an object as a line, with its type as the first member.

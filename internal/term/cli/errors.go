@@ -188,10 +188,7 @@ func (p *program) end(err error) int {
 // printError prints an error and returns its outcome.
 func (p *program) printError(err error) outcome {
 	o := classify(err)
-	message := err.Error()
-	if o.code == exitInterrupted {
-		message = "interrupted"
-	}
+	message := messageOf(err, o)
 	if p.json {
 		writeJSON(p.stderr, "", map[string]problem{"error": {o.kind, message, o.hint}}) // if this fails, the exit code remains
 		return o
@@ -202,6 +199,15 @@ func (p *program) printError(err error) outcome {
 	}
 	fmt.Fprint(p.stderr, wrapText(text, columnsOf(p.stderr)))
 	return o
+}
+
+// messageOf returns the message of an error. That of an interrupted command is one word,
+// whatever was interrupted.
+func messageOf(err error, o outcome) string {
+	if o.code == exitInterrupted {
+		return "interrupted"
+	}
+	return err.Error()
 }
 
 // problem is the JSON form of an error.

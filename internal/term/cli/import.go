@@ -105,7 +105,13 @@ func (p exchangeCommands) imports(name, from string) ([]transcript, error) {
 	if tool, ok := ownerOf(name, from); ok {
 		return ofTool(name, tool)
 	}
-	return ofDir(name, from)
+	list, err := ofDir(name, from)
+	if len(list) > 0 { // the others are most likely like the first
+		if tool, home, ok := rawFileOf(list[0].files[0]); ok {
+			return nil, notTranscripts(tool, home)
+		}
+	}
+	return list, err
 }
 
 // homeDepth is the maximum depth of transcripts below a tool's home.

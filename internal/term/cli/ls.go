@@ -124,6 +124,9 @@ func (p overviewCommands) ls(ctx context.Context, c *client.Client, q client.Que
 	if len(page.Items) <= listBound {
 		p.addStates(ctx, c, page.Items)
 	}
+	if ctx.Err() != nil { // states are missing
+		return ctx.Err()
+	}
 	if len(page.Items) == 0 {
 		return p.print(page, func() string {
 			return wrapText(p.noSessions(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), columnsOf(p.stdout))
