@@ -63,10 +63,18 @@ func dialError(op *net.OpError) error {
 	case errors.Is(op, os.ErrNotExist):
 		return fmt.Errorf("no gateway is running: %w", op.Err)
 	case errors.Is(op, syscall.ECONNREFUSED):
-		return fmt.Errorf("connection refused: %w", op.Err)
+		return &refused{op.Err}
 	}
 	return op
 }
+
+// refused is the error of a connection that was refused, without the names of system calls.
+type refused struct{ error }
+
+func (r *refused) Error() string { return "connection refused" }
+
+// Unwrap returns the error of the system.
+func (r *refused) Unwrap() error { return r.error }
 
 // notGateway returns the error for a response that is not from a gateway.
 func (c *conn) notGateway(doing, what string) *Unreachable {

@@ -165,7 +165,7 @@ func (g *keyTable) RemoveKey(ctx context.Context, key string) (wire.Key, error) 
 }
 
 func errUnboundKey(key string) error {
-	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s has no session", key), Hint: "a key is created with its first message"}
+	return &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %s has no session", key), Hint: "a key is created with its first message; to list keys: firn keys ls"}
 }
 
 // ResetKey starts a new session for a key on request.

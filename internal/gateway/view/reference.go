@@ -142,7 +142,7 @@ func NoEntry(id firn.ID, name, why string) error {
 	if why != "" {
 		message += ": " + why
 	}
-	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "to list the entries: firn tree"}
+	return &wire.Problem{Kind: wire.NotFound, Message: message, Hint: "to list the entries: firn tree SESSION"}
 }
 
 // entryNumber resolves an entry number.

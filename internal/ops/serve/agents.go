@@ -26,6 +26,7 @@ import (
 	"firn.dev/store"
 	"firn.dev/tool"
 	"firn.dev/window"
+	"firn.dev/wire"
 )
 
 // systemPrompt is the default system prompt.
@@ -366,4 +367,24 @@ func readBounded(fsys vfs.FS, path string, most int64) (string, error) {
 	}
 	text, _ := firn.CleanText(string(data))
 	return text, nil
+}
+
+// wrongModel returns the error for a model of an agent that cannot be used, with the command
+// that changes it.
+func wrongModel(s *config.Settings, id string, own bool, err error) error {
+	var p *wire.Problem
+	if !errors.As(err, &p) || !own {
+		return fmt.Errorf("set up agent %s: %w", id, err)
+	}
+	path := "defaults.model"
+	if s.OwnsModel(id) {
+		path = config.JoinPath("agents", id, "model")
+	}
+	with := *p
+	with.Message = fmt.Sprintf("set up agent %s: %s", id, p.Message)
+	with.Hint = fmt.Sprintf("to change it: firn config set %s PROVIDER/MODEL; %s", path, p.Hint)
+	if e, err := s.Explain(config.JoinPath("agents", id, "model")); err == nil && e.Origin.Layer != config.FromFile && e.Origin.Layer != config.FromDefault {
+		with.Hint = fmt.Sprintf("the model is set by %s; %s", e.Origin, p.Hint)
+	}
+	return &with
 }

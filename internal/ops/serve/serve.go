@@ -8,7 +8,6 @@ package serve
 import (
 	"context"
 	"errors"
-	"fmt"
 	"log/slog"
 	"net/http"
 	"path/filepath"
@@ -169,7 +168,7 @@ func newHouse(o Options) (*Instance, error) {
 		a, _ := o.Settings.Agent(id)
 		for _, name := range append([]string{a.Model}, a.Fallbacks...) {
 			if _, err := models.Named(name); err != nil {
-				return nil, fmt.Errorf("set up agent %s: %w", id, err)
+				return nil, wrongModel(o.Settings, id, name == a.Model, err)
 			}
 		}
 	}

@@ -126,6 +126,11 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 		}
 	}
 	undo := undoOfSetting(s, path)
+	if old, ok := s.InFile(path); ok && isModelSetting(path) {
+		if _, err := p.resolveModel(ctx, s, old); err != nil { // it would be refused
+			undo = "firn config unset " + quote(path)
+		}
+	}
 	now, err := change(path, value)
 	if err != nil {
 		return &hinted{err, "docs/configuration.md lists the values of each setting"}

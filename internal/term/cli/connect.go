@@ -7,6 +7,7 @@ import (
 	"maps"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -285,6 +286,9 @@ func (p *program) settingsWith(set map[string]string) (*config.Settings, error) 
 	maps.Copy(flags, set)
 	s, err := config.Open("", p.environ, flags)
 	var wrong config.Problems
+	if errors.As(err, &wrong) && p.address != "" && slices.ContainsFunc(wrong, func(w config.Problem) bool { return w.Key == "client.gateway" }) {
+		return nil, &usageError{message: fmt.Sprintf("--gateway %s is not an address", p.address), hint: "use http://HOST:PORT, https://HOST, or unix: and the path of a socket"}
+	}
 	if errors.As(err, &wrong) {
 		return nil, &hinted{err, "to list all errors: firn config check"}
 	}

@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"fmt"
+	"io/fs"
 	"log/slog"
 	"maps"
 	"os"
@@ -111,7 +112,11 @@ func (p protocolCommands) mcpProject(s *config.Settings) (*serve.MCPProject, err
 	if err != nil {
 		return nil, err
 	}
-	return serve.ReadMCPProject(s.Home, dir, p.env)
+	project, err := serve.ReadMCPProject(s.Home, dir, p.env)
+	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, firn.ErrNotFound) {
+		err = &hinted{err, "the file is in the project's directory; to add a server to the settings: firn mcp add NAME -- COMMAND"}
+	}
+	return project, err
 }
 
 // mcpText formats servers.

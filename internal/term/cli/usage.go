@@ -83,7 +83,10 @@ func parseTime(flag, text string, now time.Time) (time.Time, error) {
 	if t, err := time.Parse(time.RFC3339, text); err == nil {
 		return t, nil
 	}
-	return time.Time{}, fmt.Errorf("%s takes a date such as 2026-11-01, a time, or an age such as 7d or 12h, not %q", flag, text)
+	return time.Time{}, &usageError{
+		message: fmt.Sprintf("%s takes a date such as 2026-11-01, a time, or an age such as 7d or 12h, not %q", flag, text),
+		hint:    "for the last day: " + flag + " 1d",
+	}
 }
 
 // usageTable formats usage.
