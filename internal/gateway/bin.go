@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/find/witness"
 	"firn.dev/internal/gateway/maintenance"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -88,6 +89,7 @@ func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.Em
 			return out, fmt.Errorf("session %.128s is not in the trash bin: %w", id, firn.ErrNotFound)
 		}
 	}
+	many, finish := witness.Together(ctx)
 	for i := range all {
 		b := &all[i]
 		if len(e.Sessions) > 0 && !slices.Contains(e.Sessions, b.ID) || !e.Before.IsZero() && (b.Removed.IsZero() || !b.Removed.Before(e.Before)) {
@@ -96,7 +98,7 @@ func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.Em
 		}
 		one := inBin(b, maintenance.Settings{})
 		if !e.Plan {
-			if err := g.eraseBinned(ctx, remover, b.ID, cmp.Or(e.Reason, "the bin was emptied")); err != nil {
+			if err := g.eraseBinned(many, remover, b.ID, cmp.Or(e.Reason, "the bin was emptied")); err != nil {
 				one.Error = err.Error()
 			}
 		}
@@ -105,9 +107,12 @@ func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.Em
 		} else {
 			out.Erased, out.Bytes = out.Erased+1, out.Bytes+one.Bytes
 		}
-		if err := ctx.Err(); err != nil {
-			return out, fmt.Errorf("empty the trash bin: %w", err)
+		if ctx.Err() != nil {
+			break
 		}
+	}
+	if err := cmp.Or(finish(), ctx.Err()); err != nil {
+		return out, fmt.Errorf("empty the trash bin: %w", err)
 	}
 	return out, nil
 }
@@ -156,6 +161,7 @@ func (g *sessionRemover) eraseDue(ctx context.Context, m maintenance.Settings, b
 		return nil
 	}
 	remover, err := g.remover("")
+	many, finish := witness.Together(ctx)
 	for i := range actions {
 		if err == nil {
 			err = ctx.Err()
@@ -164,7 +170,7 @@ func (g *sessionRemover) eraseDue(ctx context.Context, m maintenance.Settings, b
 			break
 		}
 		a := &actions[i]
-		switch err := g.eraseBinned(ctx, remover, a.Session, "maintenance: "+a.Why); {
+		switch err := g.eraseBinned(many, remover, a.Session, "maintenance: "+a.Why); {
 		case err == nil:
 			a.Outcome = wire.OutcomeDone
 		case errors.Is(err, firn.ErrConflict):
@@ -174,5 +180,5 @@ func (g *sessionRemover) eraseDue(ctx context.Context, m maintenance.Settings, b
 		}
 	}
 	report.Actions = append(report.Actions, actions...)
-	return err
+	return errors.Join(err, finish())
 }

@@ -16,6 +16,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/find/search"
+	"firn.dev/internal/find/witness"
 	"firn.dev/store"
 )
 
@@ -298,7 +299,11 @@ func (w *world) inFiles(word string) bool {
 			w.t.Fatal(err)
 		}
 		for _, name := range files {
-			if data, err := os.ReadFile(name); err != nil || bytes.Contains(data, []byte(word)) {
+			data, err := os.ReadFile(name)
+			if err != nil {
+				w.t.Fatal(err)
+			}
+			if bytes.Contains(data, []byte(word)) {
 				return true
 			}
 		}
@@ -334,4 +339,37 @@ func TestPurgedRowsThatMoved(t *testing.T) {
 	if len(w.gone) == 0 {
 		t.Error("nothing was purged")
 	}
+}
+
+// TestPurgesTogether purges several sessions and erases their text once.
+func TestPurgesTogether(t *testing.T) {
+	w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(2, 6))}
+	for n := range 5 {
+		text, unique := w.words()
+		w.append(firn.ID(fmt.Sprintf("session-%d", n)), firn.Entry{Body: &firn.Header{Agent: "main"}}, firn.UserText(text))
+		w.gone = append(w.gone, unique)
+	}
+	w.search("quux*")
+	many, finish := witness.Together(context.Background())
+	before := w.index.work.requests()
+	for n := range 5 {
+		if _, err := w.remover().Purge(many, firn.ID(fmt.Sprintf("session-%d", n)), ""); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if after := w.index.work.requests(); after != before {
+		t.Errorf("the index was asked to erase %d times before the end", after-before)
+	}
+	if err := finish(); err != nil {
+		t.Fatal(err)
+	}
+	w.grepGone()
+	w.compare()
+}
+
+// requests returns the number of requests to the background goroutine.
+func (w *work) requests() uint64 {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	return w.asked
 }

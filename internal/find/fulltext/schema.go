@@ -270,8 +270,6 @@ func (d *database) mergeLater(ctx context.Context, do func() error) error {
 // marked as deleted, and merging the segments does not always remove them, so the FTS tables
 // are rebuilt. When SQLite moves a row to another page, it leaves a copy in the unused part
 // of the old one, which secure_delete does not overwrite; a vacuum writes all pages anew.
-// Its temporary copy, of what is left, is a file without a name, since the index may be
-// larger than the memory.
 func (d *database) forget(ctx context.Context) error {
 	err := d.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "insert into fts0(fts0) values('rebuild'); insert into fts1(fts1) values('rebuild')")
@@ -280,8 +278,29 @@ func (d *database) forget(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	_, err = d.write.ExecContext(ctx, "pragma temp_store = file; vacuum; pragma temp_store = memory")
-	return explain("vacuum the word index", err)
+	return explain("vacuum the word index", d.vacuum(ctx))
+}
+
+// vacuumInMemory is the size of an index up to which the copy that a vacuum makes of it is
+// kept in memory. A larger one is in a temporary file, which SQLite deletes while it is open.
+const vacuumInMemory = 256 << 20
+
+func (d *database) vacuum(ctx context.Context) (err error) {
+	var size int64
+	if err := d.write.QueryRowContext(ctx, "select page_count * page_size from pragma_page_count, pragma_page_size").Scan(&size); err != nil {
+		return err
+	}
+	if size > vacuumInMemory {
+		if _, err := d.write.ExecContext(ctx, "pragma temp_store = file"); err != nil {
+			return err
+		}
+		defer func() {
+			_, back := d.write.ExecContext(context.WithoutCancel(ctx), "pragma temp_store = memory")
+			err = errors.Join(err, back)
+		}()
+	}
+	_, err = d.write.ExecContext(ctx, "vacuum")
+	return err
 }
 
 // scrub truncates the WAL, so that no deleted content remains in it.

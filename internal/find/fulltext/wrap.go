@@ -47,8 +47,14 @@ func (w watcher) After(ctx context.Context, id firn.ID, purge bool) error {
 		w.index.MarkChanged(id)
 		return nil
 	}
-	if err := w.index.Erase(ctx, id); err != nil {
-		return fmt.Errorf("purge session %s: the word index may still contain erased text: %w", id, err)
+	erase := func() error {
+		if err := w.index.Erase(ctx, id); err != nil {
+			return fmt.Errorf("purge session %s: the word index may still contain erased text: %w", id, err)
+		}
+		return nil
 	}
-	return nil
+	if witness.Later(ctx, erase) { // erasing writes the whole index
+		return nil
+	}
+	return erase()
 }
