@@ -6,6 +6,7 @@ import (
 	"encoding/json"
 	"errors"
 	"sync"
+	"sync/atomic"
 	"testing"
 	"time"
 
@@ -183,13 +184,11 @@ func TestWhoAnswersApprovals(t *testing.T) {
 	}
 }
 
-// TestApprovalOfARedactedCall checks that a call whose secret is not stored can be approved,
-// and runs with the secret.
-func TestApprovalOfARedactedCall(t *testing.T) {
-	secret := "ghp_" + "x7Kq9ZbT2mWv4RnY8cLp1DsF6hJg3QaE5uXo"
-	replaced := 0
-	st := redact.Wrap(memstore.New(memstore.Options{}), redact.Options{Enabled: func() bool { return true }, Replaced: func(n int) { replaced += n }})
-	ran := make(chan string, 2)
+// loginOffice is an office whose agent calls a shell with a secret, which its store replaces.
+// It returns the store, a channel of the commands that ran, and the number of replacements.
+func loginOffice(t *testing.T, secret string) (*office, store.Store, <-chan string, *atomic.Int64) {
+	replaced, ran := new(atomic.Int64), make(chan string, 2)
+	st := redact.Wrap(memstore.New(memstore.Options{}), redact.Options{Enabled: func() bool { return true }, Replaced: func(n int) { replaced.Add(int64(n)) }})
 	o := staff(t, st, time.Now(), func(s *Setup) {
 		s.Agents["main"] = &agent.Agent{
 			Name: "main", Store: st, NoTitles: true, Workspace: "/work",
@@ -202,9 +201,35 @@ func TestApprovalOfARedactedCall(t *testing.T) {
 			})},
 		}
 	})
-	defer o.close()
 	o.Options.Approved = &ruleBook{}
-	ctx := asOwner(t.Context())
+	return o, st, ran, replaced
+}
+
+// awaitPending waits until a turn waits for the answer to a call, which it does shortly after
+// the event.
+func awaitPending(ctx context.Context, t *testing.T, p *pendingAnswers, id firn.ID, call string) {
+	t.Helper()
+	for {
+		w, added := p.find(id, call)
+		if w != nil {
+			return
+		}
+		select {
+		case <-added:
+		case <-ctx.Done():
+			t.Fatal("no turn waits for the answer")
+		}
+	}
+}
+
+// TestApprovalOfARedactedCall checks that a call whose secret is not stored can be approved,
+// and runs with the secret.
+func TestApprovalOfARedactedCall(t *testing.T) {
+	secret := "ghp_" + "x7Kq9ZbT2mWv4RnY8cLp1DsF6hJg3QaE5uXo"
+	o, st, ran, replaced := loginOffice(t, secret)
+	defer o.close()
+	ctx, cancel := context.WithTimeout(asOwner(t.Context()), time.Minute)
+	defer cancel()
 	s, err := o.NewSession(ctx, wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)
@@ -216,21 +241,28 @@ func TestApprovalOfARedactedCall(t *testing.T) {
 		if e.Name != wire.ApprovalRequested {
 			continue
 		}
+		awaitPending(ctx, t, &o.approvals, s.ID, "1")
 		all, err := o.Approvals(ctx, s.ID)
-		for err == nil && len(all) == 0 { // the event precedes the waiting
-			all, err = o.Approvals(ctx, s.ID)
+		if err != nil || len(all) != 1 {
+			t.Fatalf("pending are %v, %v", all, err)
 		}
-		if err == nil {
-			_, err = o.AnswerApproval(ctx, s.ID, all[0].Call, wire.ApprovalAnswer{Decision: "allow", Digest: all[0].Digest})
-		}
-		if err != nil {
+		if _, err := o.AnswerApproval(ctx, s.ID, all[0].Call, wire.ApprovalAnswer{Decision: "allow", Digest: all[0].Digest}); err != nil {
 			t.Fatal(err)
 		}
 	}
 	if got := <-ran; got != "login "+secret {
 		t.Errorf("ran %q", got)
 	}
-	for rec, err := range st.Read(ctx, s.ID, store.Start) {
+	if n := replaced.Load(); n < 2 {
+		t.Errorf("%d were counted", n)
+	}
+	checkNotStored(t, st, s.ID, secret)
+}
+
+// checkNotStored checks that no entry of a session contains a text.
+func checkNotStored(t *testing.T, st store.Store, id firn.ID, text string) {
+	t.Helper()
+	for rec, err := range st.Read(t.Context(), id, store.Start) {
 		if err != nil {
 			t.Fatal(err)
 		}
@@ -239,11 +271,8 @@ func TestApprovalOfARedactedCall(t *testing.T) {
 			t.Fatal(err)
 		}
 		line, err := native.New().Append(nil, e)
-		if err != nil || bytes.Contains(line, []byte(secret)) {
+		if err != nil || bytes.Contains(line, []byte(text)) {
 			t.Errorf("stored %s, %v", line, err)
 		}
-	}
-	if replaced < 2 {
-		t.Errorf("%d were counted", replaced)
 	}
 }

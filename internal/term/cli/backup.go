@@ -1,7 +1,6 @@
 package cli
 
 import (
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -56,15 +55,16 @@ backup, with a secret key that firn does not need here. age-keygen creates a
 pair. Keep the secret key outside the home: without it the backup is lost.`,
 		Example: "  firn backup create\n  firn backup create - | ssh host 'cat > firn.tar.zst'\n  firn backup create --to age1ql3z7hjy54pw3hyww5ayyfg7zqgvc7w3j2elw8zmrj2kg5sfn9aqmcac8p",
 		Args:    args(0, 1, "at most one file"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return p.createBackup(cmd.Context(), args, keys) },
+		RunE:    func(cmd *cobra.Command, args []string) error { return p.createBackup(cmd, args, keys) },
 	}
 	cmd.Flags().StringArrayVar(&keys.to, "to", nil, "encrypt the backup to this `recipient`, a public key age1…; may be given several times")
 	cmd.Flags().StringVar(&keys.file, "to-file", "", "encrypt the backup to the recipients in this `file`, one in each line")
 	return cmd
 }
 
-func (p storeCommands) createBackup(ctx context.Context, args []string, keys recipientFlags) error {
-	recipients, err := keys.recipients()
+func (p storeCommands) createBackup(cmd *cobra.Command, args []string, keys recipientFlags) error {
+	ctx := cmd.Context()
+	recipients, err := keys.recipients(cmd)
 	if err != nil {
 		return err
 	}
@@ -166,7 +166,7 @@ Exits with 8 if the backup is damaged. An encrypted backup needs --identity.`,
 		Args:    args(1, 1, "one file"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.readBackup(cmd.Context(), args[0], identity, "reading", func(from io.Reader) (err error) {
+			err := p.readBackup(cmd, args[0], identity, "reading", func(from io.Reader) (err error) {
 				s, err = backup.Verify(cmd.Context(), from)
 				return err
 			})
@@ -195,7 +195,7 @@ every session is checked as by firn verify. An encrypted backup needs
 		Args:    args(2, 2, "a file and a directory"),
 		RunE: func(cmd *cobra.Command, args []string) error {
 			var s backup.Summary
-			err := p.readBackup(cmd.Context(), args[0], identity, "restoring", func(from io.Reader) (err error) {
+			err := p.readBackup(cmd, args[0], identity, "restoring", func(from io.Reader) (err error) {
 				s, err = backup.Restore(cmd.Context(), from, vfs.OS{}, args[1])
 				return err
 			})
@@ -227,13 +227,13 @@ every session is checked as by firn verify. An encrypted backup needs
 
 // readBackup opens a backup, decrypts it with the keys of the identity file, if one is
 // given, and shows the progress of do.
-func (p storeCommands) readBackup(ctx context.Context, name, identity, what string, do func(io.Reader) error) error {
-	identities, err := readIdentities(identity)
+func (p storeCommands) readBackup(cmd *cobra.Command, name, identity, what string, do func(io.Reader) error) error {
+	identities, err := readIdentities(cmd, identity)
 	if err != nil {
 		return err
 	}
 	if name == "-" {
-		return decrypting(p.input(ctx), identities, do)
+		return decrypting(p.input(cmd.Context()), identities, do)
 	}
 	file, err := os.Open(name)
 	if errors.Is(err, fs.ErrNotExist) {

@@ -20,8 +20,12 @@ type recipientFlags struct {
 	file string
 }
 
-// recipients returns the recipients of both flags.
-func (f recipientFlags) recipients() (all []age.Recipient, err error) {
+// recipients returns the recipients of both flags, and none only if neither was given: a
+// script with an empty variable must not create a plain backup.
+func (f recipientFlags) recipients(cmd *cobra.Command) (all []age.Recipient, err error) {
+	if err := notEmpty(cmd, "to-file", f.file); err != nil {
+		return nil, err
+	}
 	for _, one := range f.to {
 		some, err := backup.ParseRecipients(one)
 		if err != nil {
@@ -39,7 +43,18 @@ func (f recipientFlags) recipients() (all []age.Recipient, err error) {
 		}
 		all = append(all, some...)
 	}
+	if len(all) == 0 && (cmd.Flags().Changed("to") || cmd.Flags().Changed("to-file")) {
+		return nil, &usageError{message: "there are no recipients to encrypt the backup to", hint: "give a public key age1… with --to"}
+	}
 	return all, nil
+}
+
+// notEmpty returns an error if a flag for a file was given with an empty name.
+func notEmpty(cmd *cobra.Command, flag, file string) error {
+	if file != "" || !cmd.Flags().Changed(flag) {
+		return nil
+	}
+	return &usageError{message: "--" + flag + " is empty", hint: "give the name of a file, or leave out --" + flag + " if the backup is not encrypted"}
 }
 
 // encryptedTo writes a backup with write, encrypted if there are recipients.
@@ -71,10 +86,11 @@ func identityFlag(cmd *cobra.Command, file *string) {
 	cmd.Flags().StringVar(file, "identity", "", "decrypt the backup with the age secret key in this `file`")
 }
 
-// readIdentities returns the keys of an identity file, or none if file is empty.
-func readIdentities(file string) ([]age.Identity, error) {
-	if file == "" {
-		return nil, nil
+// readIdentities returns the keys of an identity file, or none if the flag was not given. An
+// empty name is an error: a plain backup must not be accepted in place of an encrypted one.
+func readIdentities(cmd *cobra.Command, file string) ([]age.Identity, error) {
+	if err := notEmpty(cmd, "identity", file); err != nil || file == "" {
+		return nil, err
 	}
 	identities, err := backup.ReadIdentities(file)
 	switch {
