@@ -47,6 +47,7 @@ export interface Answer {
 export interface Appended {
   end: number;
   ids: string[] | null;
+  masked?: number;
 }
 
 export interface Approval {
