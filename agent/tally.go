@@ -47,7 +47,7 @@ func (t *tally) add(g firn.Glance, e firn.Entry) {
 		t.Names.See(t.session, e)
 	}
 	if t.ends.last != "" && store.BySync(&e) {
-		g.Kind = firn.KindHead // it is not the end of a branch, as the head that a sync moves
+		g.Kind = firn.KindHead // like a head entry, it does not end a branch
 	}
 	t.ends.add(g)
 	t.Left = t.ends.left

@@ -87,6 +87,9 @@ type Options struct {
 	// EraseTyped removes texts from the input history of this home and returns the number
 	// of removed lines; nil if there is no history.
 	EraseTyped func(texts []string) (int, error)
+	// EraseConflicts removes entries of a session that a sync kept aside; all without IDs.
+	// Nil if nothing is synced.
+	EraseConflicts func(id firn.ID, entries ...firn.EntryID) error
 	// Resident limits the bytes of live sessions kept in memory; zero means 64 MB.
 	Resident int64
 	// Clock returns the current time; nil means time.Now. Log receives log messages; nil

@@ -147,6 +147,9 @@ func (g *sessionRemover) Purge(ctx context.Context, id firn.ID, e wire.Erase) (w
 	if err == nil && len(e.Entries) == 0 && g.Approved != nil {
 		err = g.Approved.Forget(id)
 	}
+	if err == nil && g.EraseConflicts != nil {
+		err = g.EraseConflicts(id, plan.entries...)
+	}
 	if err == nil && plan.counts { // new counters replace the erased ones
 		err = g.storeCounters(ctx, id, plan.names)
 	}

@@ -14,7 +14,7 @@ import (
 // larger gap means that a machine skipped numbers.
 const maxGap = 1000
 
-// census is what was found of a machine's manifests on the target. Names prove nothing, since
+// census lists a machine's manifests on the target. Names prove nothing, since
 // whoever can write to the target chooses them: only manifests that were opened count.
 type census struct {
 	// names counts the names on the target by their number.
@@ -140,11 +140,11 @@ func (r *run) reportTwice(label string, seen *seenMachine, found census) {
 	}
 }
 
-// reportFaults reports manifests that could not be opened. Those after the latest one are
-// tried again by every sync anyway.
+// reportFaults reports manifests that could not be opened, except lost ones before the base.
+// Those after the latest one are tried again by every sync anyway.
 func (r *run) reportFaults(seen *seenMachine, found census) {
 	for _, f := range found.faults {
-		if f.at.counter < seen.Base {
+		if f.at.counter < seen.Base && isLost(f.err) {
 			continue
 		}
 		r.problem("manifest %s: %v; skipped", f.at.path(), f.err)
@@ -185,6 +185,12 @@ func (s *seenMachine) leaveOpen(counter int) {
 	if at, known := slices.BinarySearch(s.Open, counter); !known {
 		s.Open = slices.Insert(s.Open, at, counter)
 	}
+}
+
+// isLost reports whether an error means that a file is missing or damaged, as opposed to one
+// that could not be read now and may be readable later.
+func isLost(err error) bool {
+	return errors.Is(err, firn.ErrNotFound) || errors.Is(err, firn.ErrCorrupt)
 }
 
 // superseded reports whether later manifests contain everything that the machine of a

@@ -8,6 +8,7 @@ import (
 	"errors"
 	"io"
 	"io/fs"
+	"maps"
 	"path/filepath"
 	"slices"
 	"strings"
@@ -108,21 +109,20 @@ func RemoveTarget(fsys vfs.FS, dir, name string) error {
 		return true, nil
 	})
 	if err == nil {
-		err = fsys.Remove(filepath.Join(dir, name, "state.json"))
-	}
-	if errors.Is(err, fs.ErrNotExist) {
-		err = nil
+		if err = fsys.Remove(filepath.Join(dir, name, "state.json")); errors.Is(err, fs.ErrNotExist) {
+			err = nil
+		}
 	}
 	return errors.Join(err, release())
 }
 
-// names are what exclusions compare of a session.
+// names holds the keys and directories of a session, which exclusions match.
 type names struct {
 	Keys        []string `json:"keys,omitempty"`
 	Directories []string `json:"directories,omitempty"`
 }
 
-// excludable returns what exclusions compare of a session.
+// excludable returns the keys and directories that exclusions match.
 func (c *copyOf) excludable() *names {
 	n := &names{}
 	elected := c.names.Checkpoint()
@@ -229,10 +229,14 @@ func ReadStatus(fsys vfs.FS, dir, name string, c *Config) (Status, error) {
 	if err != nil {
 		return s, err
 	}
+	marks, err := readMarks(fsys, dir)
+	if err != nil {
+		return s, err
+	}
 	r := &run{Options: Options{Config: c}, st: st}
 	s.Last, s.Heads = st.Last, r.heads()
-	for _, p := range st.Sessions {
-		if !p.Excluded {
+	for id, p := range st.Sessions {
+		if !p.Excluded && !marks.Applied[id].Purged {
 			s.Sessions++
 		}
 	}
@@ -244,17 +248,30 @@ func ReadStatus(fsys vfs.FS, dir, name string, c *Config) (Status, error) {
 	return s, nil
 }
 
-// ReadReceipts returns the receipts of purges of this machine and others, by time.
-func ReadReceipts(fsys vfs.FS, dir string) ([]SessionReceipt, error) {
+// ReadReceipts returns the receipts of purges of this machine and others, by time. The name of a
+// machine ends with a part of its ID if another machine has the same name.
+func ReadReceipts(fsys vfs.FS, dir string, c *Config) ([]SessionReceipt, error) {
 	marks, err := readMarks(fsys, dir)
 	if err != nil {
 		return nil, err
 	}
 	var all []SessionReceipt
+	machines := newState()
 	for id, m := range marks.Applied {
 		for _, receipt := range m.Receipts {
 			all = append(all, SessionReceipt{id, receipt})
+			machines.Machines[receipt.Machine] = &seenMachine{Name: receipt.Name}
 		}
+	}
+	for target := range c.Targets {
+		st, err := readState(fsys, filepath.Join(dir, target, "state.json"))
+		if err != nil {
+			return nil, err
+		}
+		maps.Copy(machines.Machines, st.Machines)
+	}
+	for i := range all {
+		all[i].Name = machines.label(all[i].Machine, c)
 	}
 	slices.SortFunc(all, func(a, b SessionReceipt) int {
 		return cmp.Or(a.At.Compare(b.At), cmp.Compare(a.Session, b.Session), cmp.Compare(a.Machine, b.Machine))

@@ -91,7 +91,7 @@ func TestOneReceipt(t *testing.T) {
 		_, err = Run(context.Background(), o)
 		check(t, err)
 	}
-	receipts, err := ReadReceipts(vfs.OS{}, Dir(d.b.home))
+	receipts, err := ReadReceipts(vfs.OS{}, Dir(d.b.home), d.b.config)
 	check(t, err)
 	if len(receipts) != 2 {
 		t.Errorf("the receipts are %+v", receipts)

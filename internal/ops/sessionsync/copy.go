@@ -7,6 +7,7 @@ import (
 	"encoding/json"
 	"iter"
 	"slices"
+	"time"
 
 	"firn.dev"
 	"firn.dev/internal/base/failure"
@@ -50,6 +51,8 @@ type copyOf struct {
 	// unread is the number of lines that could not be read.
 	unread int
 	names  *store.Election
+	// time is the time of the last entry that has one.
+	time time.Time
 	// shown is the state that lists show, computed in file order.
 	shown store.Checkpoint
 }
@@ -75,6 +78,9 @@ func (c *copyOf) add(id firn.ID, line []byte) {
 		}
 		return
 	}
+	if !e.Time.IsZero() {
+		c.time = e.Time
+	}
 	c.names.Add(e)
 	c.shown.See(id, e)
 	if h, ok := e.Body.(*firn.Header); ok {
@@ -92,18 +98,26 @@ func (c *copyOf) add(id firn.ID, line []byte) {
 }
 
 // decode decodes a line that follows the entries of the copy. An entry without a valid parent
-// follows the entry before it, as in every reader.
+// follows the entry before it, as in every reader. An entry without a time has the time of the
+// entry before it, so that all machines store the same.
 func (c *copyOf) decode(line []byte) (item, firn.Entry, error) {
 	it, e, glance, err := decodeLine(line)
 	if err != nil || e.Body.Kind() == firn.KindHeader {
 		return it, e, err
 	}
 	_, known := c.at[it.parent]
-	if glance.NoParent || it.parent != "" && !known {
+	lost := glance.NoParent || it.parent != "" && !known
+	if lost {
 		e.Parent = ""
 		if len(c.items) > 0 {
 			e.Parent = c.items[len(c.items)-1].id
 		}
+	}
+	timeless := e.Time.IsZero() && !c.time.IsZero()
+	if timeless {
+		e.Time = c.time
+	}
+	if lost || timeless {
 		if it.line, err = native.New().Append(nil, e); err != nil {
 			return it, e, err
 		}
@@ -154,7 +168,8 @@ func refsOf(e *firn.Entry) []firn.EntryID {
 	return nil
 }
 
-// sumOf returns the hash of the content of an entry, independent of how its line is written.
+// sumOf returns the hash of the content of an entry, independent of how its line is written,
+// and of the members that a store adds or repairs when it appends the entry.
 func sumOf(line []byte) (sum [sha256.Size]byte, err error) {
 	plain, err := without(line, cleanedField)
 	if err != nil {
@@ -164,11 +179,29 @@ func sumOf(line []byte) (sum [sha256.Size]byte, err error) {
 	if err != nil {
 		return sum, err
 	}
-	text, err := native.New().Append(nil, e)
-	if err != nil {
-		return sum, err
+	text, err := native.New().Append(nil, asStored(e))
+	if err == nil {
+		text, err = without(bytes.TrimSpace(text), cleanedField)
 	}
-	return sha256.Sum256(bytes.TrimSpace(text)), nil
+	return sha256.Sum256(text), err
+}
+
+// asStored returns an entry as a store writes it, for instance with a time in a message that
+// lacks one. An entry that no store accepts is returned as it is.
+func asStored(e firn.Entry) firn.Entry {
+	var tail store.Tail
+	if h, ok := e.Body.(*firn.Header); ok {
+		tail = store.Tail{Session: h.Session, New: true}
+	}
+	given := e
+	if given.Parent == "" {
+		given.Parent = firn.Root
+	}
+	known := func(firn.EntryID) (bool, error) { return true, nil }
+	if all, err := store.Prepare(tail, e.Time, []firn.Entry{given}, known); err == nil && len(all) == 1 {
+		return all[0]
+	}
+	return e
 }
 
 // without returns a copy of a JSON object without some of its members. The other bytes stay

@@ -77,7 +77,7 @@ func (i *Identity) sign(data []byte) []byte {
 }
 
 // CheckAccess rejects a target on which machines with another identity publish. Without an
-// identity, that is every target with manifests.
+// identity, that is every target with manifests. Missing and damaged manifests are skipped.
 func (i *Identity) CheckAccess(ctx context.Context, t Target) error {
 	machines, err := t.List(ctx, manifestDir)
 	if err != nil {
@@ -104,6 +104,9 @@ func (i *Identity) CheckAccess(ctx context.Context, t Target) error {
 			if errors.Is(err, errForeign) {
 				foreign = true
 				break
+			}
+			if !isLost(err) {
+				return err
 			}
 		}
 	}

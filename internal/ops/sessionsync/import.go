@@ -4,15 +4,13 @@ import (
 	"bytes"
 	"cmp"
 	"context"
-	"encoding/hex"
 	"errors"
 	"fmt"
 	"maps"
-	"path/filepath"
 	"slices"
 
 	"firn.dev"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/render/prose"
 	"firn.dev/store"
 	"firn.dev/wire"
 )
@@ -33,9 +31,12 @@ func (r *run) importGroup(ctx context.Context, from listed, g group) error {
 	}
 	h, exists := r.holdings[g.ID]
 	r.noteThere(g)
-	if exists && (h.Removed || h.Receipt != nil) {
+	if exists && h.Receipt != nil {
+		return nil
+	}
+	if exists && h.Removed {
 		before := r.st.Sessions[g.ID]
-		before.Removed = before.Removed || h.Receipt == nil
+		before.Removed = true
 		r.st.Sessions[g.ID] = before // read again when the session is restored
 		return nil
 	}
@@ -117,7 +118,7 @@ func (r *run) importOnce(ctx context.Context, from listed, g group, exists bool)
 		}
 	}
 	if d.invalid > 0 {
-		r.problem("session %s: machine %s published %d lines that cannot be read; skipped", g.ID, from.Name, d.invalid)
+		r.problem("session %s: machine %s published %s that cannot be read; skipped", g.ID, from.Name, prose.Plural(d.invalid, "line"))
 	}
 	if len(d.wait) > 0 {
 		r.waiting = append(r.waiting, waitingGroup{from, group{ID: g.ID, Header: g.Header, Head: g.Head, lines: d.wait}})
@@ -326,22 +327,6 @@ func (r *run) heads() []OtherHead {
 	return all
 }
 
-// keepConflict saves an entry that has the ID of another one. It is not imported.
-func (r *run) keepConflict(from listed, id firn.ID, it item) error {
-	name := filepath.Join(r.Dir, r.Name, conflictDir, string(id), hex.EncodeToString(it.sum[:])+".json")
-	r.problem("session %s: entry %s of machine %s differs from the entry with the same ID here; both are kept, the other in %s", id, it.id, from.Name, name)
-	if _, err := r.FS.Stat(name); err == nil {
-		return nil
-	}
-	if err := r.FS.MkdirAll(filepath.Dir(name)); err != nil {
-		return err
-	}
-	return vfs.WriteFile(r.FS, name, append(bytes.TrimSpace(it.line), '\n'))
-}
-
-// conflictDir holds entries that have the ID of another entry.
-const conflictDir = "conflicts"
-
 // retryWaiting imports entries that waited for others until no more can be imported.
 func (r *run) retryWaiting(ctx context.Context) error {
 	for len(r.waiting) > 0 {
@@ -365,7 +350,7 @@ func (r *run) retryWaiting(ctx context.Context) error {
 		r.fail(w.from.Machine, w.from.Counter)
 	}
 	for what, n := range lacking {
-		r.problem("%s: %d entries wait for others that are not on the target (yet)", what, n)
+		r.problem("%s: %s for others that are not on the target (yet)", what, prose.Count(n, "entry waits", "entries wait"))
 	}
 	slices.Sort(r.report.Problems)
 	return nil

@@ -19,9 +19,9 @@ import (
 )
 
 // TestMachinesConverge runs random operations on three machines with wrong clocks and random
-// syncs through two targets, from which files are lost. When all have synced until nothing changes, they show the same
-// sessions, entries, titles, tags, marks and keys, and every entry that was ever appended is
-// there.
+// syncs through two targets, from which files are lost. When all have synced until nothing
+// changes, they show the same sessions, entries, titles, tags, marks and keys, and every entry
+// that was ever appended is there.
 func TestMachinesConverge(t *testing.T) {
 	rng := basetest.Random(t)
 	for round := range 6 {

@@ -4,10 +4,10 @@ import (
 	"cmp"
 	"context"
 	"errors"
-	"fmt"
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 )
 
 // listed is a manifest on the target.
@@ -122,7 +122,7 @@ func (r *run) readPiece(ctx context.Context, m listed, ref pieceRef) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if !r.superseded(m) {
+		if !r.superseded(m) || !isLost(err) {
 			r.problem("piece %s of machine %s: %v; skipped", ref.Name[:12], m.Name, err)
 			r.fail(m.Machine, m.Counter)
 		}
@@ -142,7 +142,7 @@ func (r *run) readPiece(ctx context.Context, m listed, ref pieceRef) error {
 func (r *run) fetchPiece(ctx context.Context, ref pieceRef) (piece, error) {
 	sealed, err := r.Target.Get(ctx, piecePath(ref.Name))
 	if errors.Is(err, firn.ErrNotFound) {
-		return piece{}, fmt.Errorf("it is not on the target (yet)")
+		return piece{}, failure.Of(firn.ErrNotFound, "it is not on the target (yet)")
 	}
 	if err != nil {
 		return piece{}, err

@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/render/prose"
 	"firn.dev/store"
 	"firn.dev/wire"
 )
@@ -132,7 +133,7 @@ func (r *run) publish(ctx context.Context, o *outbox, h store.Holding) error {
 		return nil
 	}
 	if c.unread > 0 {
-		r.problem("session %s has %d lines that cannot be read; they are not published", h.ID, c.unread)
+		r.problem("session %s has %s that cannot be read; not published", h.ID, prose.Plural(c.unread, "line"))
 	}
 	if len(c.items) > 0 && c.namesDiffer() {
 		r.correctNames(ctx, h.ID)
@@ -296,7 +297,7 @@ func (o *outbox) addMarks(ctx context.Context, m Marks, hash string) error {
 	return o.flush(ctx)
 }
 
-// namesOf returns what exclusions compare of a session; nil if it was never read.
+// namesOf returns the keys and directories of a session; nil if it was never read.
 func (o *outbox) namesOf(id firn.ID) *names {
 	if p, ok := o.sent[id]; ok {
 		return p.Names

@@ -65,7 +65,7 @@ type published struct {
 	Sum      string    `json:"sum,omitempty"`
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified"`
-	// Names are what exclusions compare; nil if the session was not read.
+	// Names are the keys and directories that exclusions match; nil if the session was not read.
 	Names *names `json:"names,omitempty"`
 	// Removed is set if the session was in the trash bin, and so not read and not imported to.
 	Removed bool `json:"removed,omitempty"`

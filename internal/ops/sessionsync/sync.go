@@ -181,7 +181,10 @@ func (r *run) exchange(ctx context.Context) error {
 	if err := r.applyMarks(ctx); err != nil {
 		return err
 	}
-	return r.push(ctx)
+	if err := r.push(ctx); err != nil {
+		return err
+	}
+	return r.eraseConflicts()
 }
 
 // hold reads the list of sessions.

@@ -166,6 +166,48 @@ func TestSameID(t *testing.T) {
 	}
 }
 
+// TestPurgedConflict purges entries of which another one was kept aside, here and on the other
+// machine: the one kept aside is erased too, and those of other entries stay.
+func TestPurgedConflict(t *testing.T) {
+	d := newDuo(t)
+	ctx := context.Background()
+	id := d.session(d.a, "one")
+	d.sync(d.a, d.b)
+	for _, entry := range []firn.EntryID{"here", "there", "stays"} {
+		for _, m := range []*machine{d.a, d.b} {
+			m.add(id, firn.Entry{ID: entry, Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "from " + m.name}}, Time: start}})
+		}
+	}
+	d.sync(d.a, d.b)
+	left := func(want int) {
+		t.Helper()
+		if s, err := ReadStatus(vfs.OS{}, Dir(d.b.home), "share", d.b.config); err != nil || s.Conflicts != want {
+			t.Errorf("%d entries are kept aside, want %d (%v)", s.Conflicts, want, err)
+		}
+	}
+	left(3)
+	_, err := d.b.Purge(ctx, id, "secret", "here")
+	check(t, err)
+	check(t, EraseConflicts(vfs.OS{}, Dir(d.b.home), id, "here")) // as the gateway does
+	left(2)
+	_, err = d.a.Purge(ctx, id, "secret", "there")
+	check(t, err)
+	d.sync(d.a, d.b)
+	left(1)
+	_, err = d.a.Purge(ctx, id, "secret")
+	check(t, err)
+	d.sync(d.a, d.b)
+	left(0)
+	o := d.b.options(d.target, "share")
+	o.Republish = true
+	_, err = Run(ctx, o) // the entries of the purged session are read again
+	check(t, err)
+	left(0)
+	if s, err := ReadStatus(vfs.OS{}, Dir(d.b.home), "share", d.b.config); err != nil || s.Sessions != 0 {
+		t.Errorf("the status counts %d sessions, want none, since it was purged (%v)", s.Sessions, err)
+	}
+}
+
 // TestDamagedTarget damages files on the target: they are named and skipped, and the rest is
 // imported.
 func TestDamagedTarget(t *testing.T) {
@@ -405,7 +447,7 @@ func TestDeletionTravels(t *testing.T) {
 	if i, ok := c.at[entry]; !ok || !c.items[i].erased {
 		t.Error("the entry was not purged on b")
 	}
-	receipts, err := ReadReceipts(vfs.OS{}, Dir(d.a.home))
+	receipts, err := ReadReceipts(vfs.OS{}, Dir(d.a.home), d.a.config)
 	check(t, err)
 	machines := make(map[string]int)
 	for _, r := range receipts {
@@ -470,8 +512,16 @@ func TestSameName(t *testing.T) {
 	d := newDuo(t)
 	d.b.config.Name = d.a.config.Name
 	d.session(d.a, "one")
-	d.session(d.b, "two")
+	purged := d.session(d.b, "two")
+	d.sync(d.b)
+	_, err := d.b.Purge(context.Background(), purged, "secret")
+	check(t, err)
 	d.sync(d.a, d.b, d.a)
+	receipts, err := ReadReceipts(vfs.OS{}, Dir(d.a.home), d.a.config)
+	check(t, err)
+	if len(receipts) == 0 || slices.ContainsFunc(receipts, func(r SessionReceipt) bool { return r.Machine == d.b.config.Machine && r.Name == d.a.config.Name }) {
+		t.Errorf("the receipts are %+v", receipts)
+	}
 	s, err := ReadStatus(vfs.OS{}, Dir(d.a.home), "share", d.a.config)
 	check(t, err)
 	if len(s.Machines) != 2 || s.Machines[0].Name == s.Machines[1].Name {

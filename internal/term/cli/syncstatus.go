@@ -41,7 +41,7 @@ does not read the targets.`,
 			if err != nil {
 				return err
 			}
-			receipts, err := sessionsync.ReadReceipts(vfs.OS{}, s.dir)
+			receipts, err := sessionsync.ReadReceipts(vfs.OS{}, s.dir, s.config)
 			if err != nil {
 				return err
 			}
@@ -57,25 +57,28 @@ does not read the targets.`,
 }
 
 // dropChosen removes the branches that the user chose since the last sync, and those that
-// another target names too.
+// another target names too. If the sessions cannot be read, it keeps the recorded branches.
 func (p syncCommands) dropChosen(ctx context.Context, all []sessionsync.Status) (err error) {
 	if !slices.ContainsFunc(all, func(s sessionsync.Status) bool { return len(s.Heads) > 0 }) {
 		return nil
 	}
+	open := func(heads []sessionsync.OtherHead) []sessionsync.OtherHead { return heads }
 	c, release, err := p.connect(ctx, GatewayOptions{ReadOnly: true, Report: func(string) {}})
-	if err != nil {
-		return err
+	if err == nil {
+		defer func() { err = errors.Join(err, release()) }()
+		open = func(heads []sessionsync.OtherHead) []sessionsync.OtherHead {
+			return sessionsync.Open(ctx, sessionsync.NewGateway(c), heads)
+		}
 	}
-	defer func() { err = errors.Join(err, release()) }()
 	shown := make(map[sessionsync.OtherHead]bool)
 	for i := range all {
-		all[i].Heads = slices.DeleteFunc(sessionsync.Open(ctx, sessionsync.NewGateway(c), all[i].Heads), func(h sessionsync.OtherHead) bool {
+		all[i].Heads = slices.DeleteFunc(open(all[i].Heads), func(h sessionsync.OtherHead) bool {
 			twice := shown[h]
 			shown[h] = true
 			return twice
 		})
 	}
-	return nil
+	return ctx.Err()
 }
 
 // status returns the states of all targets.
