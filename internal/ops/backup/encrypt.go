@@ -20,6 +20,8 @@ import (
 const (
 	// ageStart is the first line of a file encrypted with age.
 	ageStart = "age-encryption.org/v1\n"
+	// armorStart begins a file encrypted with age as text.
+	armorStart = "-----BEGIN AGE"
 	// maxKeyFile limits the size of identity and recipients files.
 	maxKeyFile = 1 << 20
 )
@@ -28,6 +30,8 @@ const (
 var (
 	// ErrEncrypted means that a backup is encrypted and no identity was given.
 	ErrEncrypted = failure.Of(firn.ErrInvalid, "the backup is encrypted")
+	// ErrArmored means that a backup is encrypted as text, which only age itself reads.
+	ErrArmored = failure.Of(firn.ErrInvalid, "the backup is encrypted as text (armored)")
 	// ErrNotEncrypted means that an identity was given for a backup that is not encrypted.
 	ErrNotEncrypted = failure.Of(firn.ErrInvalid, "the backup is not encrypted")
 	// ErrWrongIdentity means that the backup is encrypted to other recipients.
@@ -36,7 +40,7 @@ var (
 	ErrOpenIdentity = failure.Of(firn.ErrInvalid, "other users may read the identity file")
 )
 
-// ParseRecipients reads age recipients: public keys, one in each line. Blank lines and
+// ParseRecipients reads age recipients: public keys, one per line. Blank lines and
 // comments are skipped. The error never contains the text, which may be a secret key.
 func ParseRecipients(text string) ([]age.Recipient, error) {
 	if strings.Contains(strings.ToUpper(text), "AGE-SECRET-KEY-") {
@@ -44,7 +48,7 @@ func ParseRecipients(text string) ([]age.Recipient, error) {
 	}
 	recipients, err := age.ParseRecipients(strings.NewReader(trimLines(text)))
 	if err != nil {
-		return nil, failure.Of(firn.ErrInvalid, "read recipients: expected public keys age1…, one in each line")
+		return nil, failure.Of(firn.ErrInvalid, "read recipients: expected public keys age1…, one per line")
 	}
 	return recipients, nil
 }
@@ -85,12 +89,12 @@ func ReadIdentities(file string) ([]age.Identity, error) {
 
 // parseIdentities reads the content of an identity file.
 func parseIdentities(text string) ([]age.Identity, error) {
-	if strings.HasPrefix(text, ageStart) || strings.HasPrefix(text, "-----BEGIN AGE ENCRYPTED FILE-----") {
+	if strings.HasPrefix(text, ageStart) || strings.HasPrefix(text, armorStart) {
 		return nil, failure.Of(firn.ErrUnsupported, "the file itself is encrypted; decrypt it first")
 	}
 	identities, err := age.ParseIdentities(strings.NewReader(trimLines(text)))
 	if err != nil { // the cause may contain a secret
-		return nil, failure.Of(firn.ErrInvalid, "expected secret keys AGE-SECRET-KEY-1…, one in each line")
+		return nil, failure.Of(firn.ErrInvalid, "expected secret keys AGE-SECRET-KEY-1…, one per line")
 	}
 	return identities, nil
 }
@@ -139,6 +143,8 @@ func Decrypt(from io.Reader, identities []age.Identity) (io.Reader, error) {
 	}
 	encrypted := bytes.Equal(start, []byte(ageStart))
 	switch {
+	case bytes.HasPrefix(start, []byte(armorStart)):
+		return nil, ErrArmored
 	case encrypted && len(identities) == 0:
 		return nil, ErrEncrypted
 	case !encrypted && len(identities) > 0:
@@ -163,7 +169,7 @@ type decrypted struct{ from io.Reader }
 
 func (d *decrypted) Read(b []byte) (int, error) {
 	n, err := d.from.Read(b)
-	if err != nil && !errors.Is(err, io.EOF) || errors.Is(err, io.ErrUnexpectedEOF) {
+	if err != nil && !errors.Is(err, io.EOF) {
 		err = damagedSeal(err)
 	}
 	return n, err

@@ -106,18 +106,27 @@ func onlyRemoved(doc *document, text []byte, path []string) bool {
 	return true
 }
 
-// InFile returns the text of a setting in the file, regardless of variables and flags.
-func (s *Settings) InFile(path string) (value string, ok bool) {
+// nodeInFile returns a setting in the file; nil if it is not there.
+func (s *Settings) nodeInFile(path string) *node {
 	text, err := readText(s.path)
 	if err != nil {
-		return "", false
+		return nil
 	}
 	doc, problem := parseDocument(s.path, text)
 	segments, err := splitPath(path)
 	if problem != nil || err != nil {
-		return "", false
+		return nil
 	}
-	n := doc.root.at(segments)
+	return doc.root.at(segments)
+}
+
+// IsInFile reports whether the file has a setting, of any kind.
+func (s *Settings) IsInFile(path string) bool { return s.nodeInFile(path) != nil }
+
+// InFile returns the text of a setting in the file, regardless of variables and flags. It
+// returns false for tables and lists.
+func (s *Settings) InFile(path string) (value string, ok bool) {
+	n := s.nodeInFile(path)
 	if n == nil || n.shape == tableShape || n.shape == listShape {
 		return "", false
 	}

@@ -127,7 +127,7 @@ func (t *Writer) text(text string) {
 
 // call writes a tool call on one line.
 func (t *Writer) call(name string, arguments json.RawMessage) {
-	given := strings.ReplaceAll(plain(mask.Text(string(arguments)), callLength), "`", "'")
+	given := strings.ReplaceAll(plain(string(arguments), callLength), "`", "'")
 	t.printf("\n- **%s** `%s`\n", plain(name, 60), given)
 }
 

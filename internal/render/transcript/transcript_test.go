@@ -38,6 +38,21 @@ func TestTranscript(t *testing.T) {
 	}
 }
 
+// TestFileName checks that names are never empty and have no secrets.
+func TestFileName(t *testing.T) {
+	for title, want := range map[string]string{
+		"Fix the login, again!": "fix-the-login-again",
+		"":                      "session",
+		"?!":                    "session",
+		"use ghp_" + "x7Kq9ZbT2mWv4RnY8cLp1DsF6hJg3QaE5uXo here": "use-secret-here",
+		strings.Repeat("ab ", 40):                                strings.Repeat("ab-", 13) + "a",
+	} {
+		if got := FileName(title); got != want {
+			t.Errorf("%q: %q, want %q", title, got, want)
+		}
+	}
+}
+
 // FuzzTranscript writes any line without escape sequences.
 func FuzzTranscript(f *testing.F) {
 	for _, l := range lines {

@@ -84,7 +84,7 @@ type Options struct {
 	ModelNote    func(model string) string
 	Models       func(ctx context.Context) (head, ids []string, rows [][]string)
 	ResolveModel func(ctx context.Context, name string) (string, error)
-	KeepModel    func(id string, project bool) (string, error)
+	KeepModel    func(ctx context.Context, id string, project bool) (string, error)
 	// Remember adds a note for an agent and Forget removes one; both return a description
 	// of the change. Notes searches the notes, or lists them if the query is empty. They
 	// may be nil.

@@ -53,7 +53,7 @@ func (c choiceCommands) chooseModel(ctx context.Context, rest string) error {
 	c.model = ""
 	c.screen.printf("model for this session: %s", prose.Clean(name))
 	if project || all {
-		return c.keepModel(name, project)
+		return c.keepModel(ctx, name, project)
 	}
 	if c.o.KeepModel != nil {
 		c.screen.printf("new chats: /model %s --project (here) or --all", prose.Clean(name))
@@ -62,11 +62,11 @@ func (c choiceCommands) chooseModel(ctx context.Context, rest string) error {
 }
 
 // keepModel saves the model for new chats.
-func (c choiceCommands) keepModel(id string, project bool) error {
+func (c choiceCommands) keepModel(ctx context.Context, id string, project bool) error {
 	if c.o.KeepModel == nil {
 		return nil
 	}
-	text, err := c.o.KeepModel(id, project)
+	text, err := c.o.KeepModel(ctx, id, project)
 	if err != nil {
 		return err
 	}

@@ -58,7 +58,7 @@ pair. Keep the secret key outside the home: without it the backup is lost.`,
 		RunE:    func(cmd *cobra.Command, args []string) error { return p.createBackup(cmd, args, keys) },
 	}
 	cmd.Flags().StringArrayVar(&keys.to, "to", nil, "encrypt the backup to this `recipient`, a public key age1…; may be given several times")
-	cmd.Flags().StringVar(&keys.file, "to-file", "", "encrypt the backup to the recipients in this `file`, one in each line")
+	cmd.Flags().StringVar(&keys.file, "to-file", "", "encrypt the backup to the recipients in this `file`, one per line")
 	return cmd
 }
 

@@ -39,7 +39,7 @@ func (f recipientFlags) recipients(cmd *cobra.Command) (all []age.Recipient, err
 			return nil, &hinted{failure.Of(firn.ErrNotFound, "read recipients: no such file: %s", f.file), "check the name, or give a public key with --to"}
 		}
 		if err != nil {
-			return nil, &hinted{err, "the file has one public key age1… in each line"}
+			return nil, &hinted{err, "the file has public keys age1…, one per line"}
 		}
 		all = append(all, some...)
 	}
@@ -112,6 +112,8 @@ func decrypting(from io.Reader, identities []age.Identity, do func(io.Reader) er
 	switch {
 	case errors.Is(err, backup.ErrEncrypted):
 		return &hinted{err, "name the file with a secret key of a recipient: --identity FILE"}
+	case errors.Is(err, backup.ErrArmored):
+		return &hinted{err, "decrypt it first: age -d -i KEYFILE -o firn.tar.zst FILE"}
 	case errors.Is(err, backup.ErrNotEncrypted):
 		return &hinted{err, "leave out --identity if you trust this file"}
 	case errors.Is(err, backup.ErrWrongIdentity):

@@ -96,14 +96,18 @@ a known provider; a unique name (gpt-5, sonnet) is completed.`,
 	return cmd
 }
 
-// changes is the result of firn config set.
+// changes is the result of firn config set and unset.
 type changes struct {
 	File    string          `json:"file"`
 	Plan    bool            `json:"plan,omitempty"`
 	Changes []config.Change `json:"changes"`
 	// Warning is a reason to check the value; empty if there is none.
 	Warning string `json:"warning,omitempty"`
-	Undo    string `json:"undo,omitempty"`
+	// Undo is the command that restores the old value; empty if none does.
+	Undo string `json:"undo,omitempty"`
+
+	// removed is set if the setting is no longer in the file.
+	removed bool
 }
 
 // configSet changes a setting.
@@ -125,12 +129,7 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 			return p.settingsWith(map[string]string{path: value})
 		}
 	}
-	undo := undoOfSetting(s, path)
-	if old, ok := s.InFile(path); ok && isModelSetting(path) {
-		if _, err := p.resolveModel(ctx, s, old); err != nil { // it would be refused
-			undo = "firn config unset " + quote(path)
-		}
-	}
+	undo := p.undoOfSetting(ctx, s, path)
 	now, err := change(path, value)
 	if err != nil {
 		return &hinted{err, "docs/configuration.md lists the values of each setting"}
@@ -162,33 +161,43 @@ func uncatalogedText(id string, offers []modelchoice.Offer) string {
 	return id + " is not in the catalog of models; check the name: firn model --all"
 }
 
-// undoOfSetting returns the command that restores a setting in the file.
-func undoOfSetting(before *config.Settings, path string) string {
+// undoOfSetting returns the command that restores a setting in the file; empty if there is
+// none, because the value would be refused.
+func (p configCommands) undoOfSetting(ctx context.Context, before *config.Settings, path string) string {
+	if !before.IsInFile(path) {
+		return "firn config unset " + quote(path)
+	}
 	old, ok := before.InFile(path)
 	if e, err := before.Explain(path); !ok && err == nil && e.Origin.Layer == config.FromFile {
 		old, ok = e.Text, true
 	}
-	if ok {
-		return "firn config set " + quote(path) + " " + quote(old)
+	if !ok {
+		return ""
 	}
-	return "firn config unset " + quote(path)
+	if isModelSetting(path) && old != "" && !modelCommands(p).isKnownModel(ctx, before, old) {
+		return ""
+	}
+	if _, err := before.Plan(path, old); err != nil {
+		return ""
+	}
+	return "firn config set " + quote(path) + " " + quote(old)
 }
 
 func (p configCommands) configUnsetCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "unset SETTING", Short: "Remove one setting from the file; its default applies again",
 		Example: "  firn config unset gateway.drain", Args: args(1, 1, "one setting"),
-		RunE: func(_ *cobra.Command, args []string) error {
+		RunE: func(cmd *cobra.Command, args []string) error {
 			s, err := p.settings()
 			if err != nil {
 				return err
 			}
-			undo := undoOfSetting(s, args[0])
+			undo := p.undoOfSetting(cmd.Context(), s, args[0])
 			now, err := s.Unset(args[0])
 			if err != nil {
 				return &hinted{err, "to list the settings of the file: firn config get"}
 			}
-			result := changes{File: s.Path(), Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...), Undo: undo}
+			result := changes{File: s.Path(), Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...), Undo: undo, removed: true}
 			return p.print(result, func() string { return changesText(result) })
 		},
 	}
@@ -200,7 +209,10 @@ func changesText(c changes) string {
 		word = "would change in "
 	}
 	text := word + c.File + "\n"
-	if len(c.Changes) == 0 {
+	switch {
+	case len(c.Changes) == 0 && c.removed:
+		text = "removed from " + c.File + "; the value is the same\n"
+	case len(c.Changes) == 0:
 		text = "no effect: a variable or flag overrides the file, or the value was already set\n"
 	}
 	for _, change := range c.Changes {

@@ -40,13 +40,13 @@ byte. A fidelity report goes to stderr: each entry is unchanged, re-encoded,
 changed or omitted.
 
 --format html writes one self-contained page without scripts, and markdown (or
-md) a text to read: the branch of the head, or with --view disk all branches.
-Text that looks like a secret is masked there; in other formats only with
---mask, which prints how many places were masked. Secrets without a recognizable
-form, such as a password in a sentence, are not detected: check the result
-before you share it. --format json writes all entries as one JSON array, and
-jsonl is native. Without --format, a file named *.html, *.md or *.json gets that
-format.
+md) Markdown for reading: the branch of the head, or with --view disk all
+branches. Text that looks like a secret is masked there; in other formats only
+with --mask, which prints how many places were masked. Secrets without a
+recognizable form, such as a password in a sentence, are not detected: check the
+result before you share it. --format json writes all entries as one JSON array,
+and jsonl is native. Without --format, a file named *.html, *.md or *.json gets
+that format.
 
 Entries that cannot be read are marked in a page and counted in the report of
 other formats; the command then exits with 8, as firn verify does.

@@ -9,7 +9,6 @@ import (
 	"io"
 	"path/filepath"
 	"strings"
-	"unicode"
 
 	"firn.dev/client"
 	"firn.dev/internal/formats/dialect"
@@ -58,12 +57,11 @@ func formatOfFile(file string) string {
 
 // exportFile returns a name for a file with a session in a format.
 func exportFile(s wire.Session, format string) string {
-	name := strings.Trim(strings.Join(strings.FieldsFunc(strings.ToLower(nameOf(s)), func(r rune) bool { return !unicode.IsLetter(r) && !unicode.IsDigit(r) }), "-"), "-")
 	extension := map[string]string{wire.FormatHTML: ".html", formatMarkdown: ".md", formatArray: ".json"}[format]
 	if extension == "" {
 		extension = ".jsonl"
 	}
-	return strings.Trim(string([]rune(name)[:min(len([]rune(name)), 40)]), "-") + "-" + prose.Short(s.ID) + extension
+	return text.FileName(nameOf(s)) + "-" + prose.Short(s.ID) + extension
 }
 
 // writeMarkdown writes the entries of a view as Markdown, and counts the damage.

@@ -97,8 +97,8 @@ func (p exchangeCommands) imports(name, from string) ([]transcript, error) {
 		return nil, fmt.Errorf("import: %w", err)
 	}
 	if !info.IsDir() {
-		if tool, home, ok := rawFileOf(name); ok {
-			return nil, notTranscripts(tool, home)
+		if raw, ok := (rawFinder{}).find(name); ok {
+			return nil, notTranscripts(raw.tool, raw.home)
 		}
 		return []transcript{{in: wire.Import{From: from, Name: filepath.Base(name), Title: titleFromHome(name, from)}, files: []string{name}, size: info.Size()}}, nil
 	}
@@ -106,12 +106,10 @@ func (p exchangeCommands) imports(name, from string) ([]transcript, error) {
 		return ofTool(name, tool)
 	}
 	list, err := ofDir(name, from)
-	if len(list) > 0 { // the others are most likely like the first
-		if tool, home, ok := rawFileOf(list[0].files[0]); ok {
-			return nil, notTranscripts(tool, home)
-		}
+	if err != nil {
+		return nil, err
 	}
-	return list, err
+	return p.withoutRaw(list)
 }
 
 // homeDepth is the maximum depth of transcripts below a tool's home.
@@ -138,31 +136,6 @@ func titleFromHome(name, from string) string {
 		dir = filepath.Dir(dir)
 	}
 	return ""
-}
-
-// rawFileOf returns the tool, and its home, that keeps sessions in a file in another form
-// than transcripts.
-func rawFileOf(name string) (dialect.Tool, string, bool) {
-	file, err := filepath.Abs(name)
-	if err != nil {
-		return nil, "", false
-	}
-	dir := filepath.Dir(file)
-	for range homeDepth {
-		tree := os.DirFS(dir)
-		tool, _ := dialects.OwnerOf(dir)
-		rel, err := filepath.Rel(dir, file)
-		if v, ok := tool.(dialect.Viewer); ok && err == nil && v.View(tree) != tree && slices.Contains(v.Raw(tree), filepath.ToSlash(rel)) {
-			return tool, dir, true
-		}
-		dir = filepath.Dir(dir)
-	}
-	return nil, "", false
-}
-
-// notTranscripts is the error for importing files of a tool that are not transcripts.
-func notTranscripts(tool dialect.Tool, home string) error {
-	return &hinted{failure.Of(firn.ErrUnsupported, "%s keeps its sessions in files that cannot be imported directly", tool.Name()), "to mirror them: firn adopt " + quote(home) + " --yes"}
 }
 
 // ownerOf returns the tool that a home directory belongs to.

@@ -38,14 +38,15 @@ func (p overviewCommands) lsCommand() *cobra.Command {
 resetting a session also update it.
 
 Columns show the number of turns on all branches, rewound ones included, how
-full the model's window is, and total usage. ~ marks estimates, ● a session with a running turn, ⎇ the number of
-branches, and ◆ the number of compactions. ↳ marks sub-agents, below the
-session that started them. ⚠ is the number of unreadable places known to the
-list: damage in the live part of the listed sessions, and damage found when the
-sessions were last indexed. firn verify reads every byte. Archived and hidden
-sessions are listed only on request; their number is printed below the list.
---sort and --order sort like the list on the pages; sub-agents are not moved then.
-Sessions without a message, title or other entry are listed only with --empty.`,
+full the model's window is, and total usage. ~ marks estimates, ● a session with
+a running turn, ⎇ the number of branches, and ◆ the number of compactions. ↳
+marks sub-agents, below the session that started them. ⚠ is the number of
+unreadable places known to the list: damage in the live part of the listed
+sessions, and damage found when the sessions were last indexed. firn verify
+reads every byte. Archived and hidden sessions are listed only on request; their
+number is printed below the list. --sort and --order sort like the list on the
+pages; sub-agents are not moved then. Sessions without a message, title or other
+entry are listed only with --empty.`,
 		Example: "  firn ls -n 3\n  firn ls --agent main --text trip\n  firn ls --cwd . --since 7d\n  firn ls --sort cost -n 10\n  firn ls --json | jq -r '.items[].id'",
 		Args:    none,
 		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {

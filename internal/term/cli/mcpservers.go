@@ -114,7 +114,7 @@ func (p protocolCommands) mcpProject(s *config.Settings) (*serve.MCPProject, err
 	}
 	project, err := serve.ReadMCPProject(s.Home, dir, p.env)
 	if errors.Is(err, fs.ErrNotExist) || errors.Is(err, firn.ErrNotFound) {
-		err = &hinted{err, "the file is in the project's directory; to add a server to the settings: firn mcp add NAME -- COMMAND"}
+		err = &hinted{err, "create .mcp.json in the project's root, or: firn mcp add NAME -- COMMAND"}
 	}
 	return project, err
 }

@@ -31,8 +31,8 @@ func (p modelCommands) modelCommand() *cobra.Command {
 		GroupID: "talk",
 		Short:   "Choose the model, or list the models",
 		Long: `Choose the model of new chats from a list, at a terminal; otherwise print the
-models that can be used now. --all prints all others too, and words those that
-contain them. The list has the models of the catalog and those that Ollama,
+models that can be used now. --all prints all models; WORD… those whose names
+contain the words. The list has the models of the catalog and those that Ollama,
 LM Studio and servers in the settings on this machine report, with their context
 window, their price in US dollars per million tokens (input/output), and whether
 the API key is there. --json prints all, with the variable of each key.
@@ -84,7 +84,7 @@ func (p modelCommands) modelUnsetCommand() *cobra.Command {
 			if project && all {
 				return usage(cmd, "--project and --all cannot be combined")
 			}
-			return p.unsetModel(project)
+			return p.unsetModel(cmd.Context(), project)
 		},
 	}
 	cmd.Flags().BoolVar(&project, "project", false, "the choice for the project of the current directory")
@@ -119,6 +119,12 @@ func (p *program) resolveModel(ctx context.Context, s *config.Settings, name str
 		return "", &hinted{err, "to list the models: firn model --all"}
 	}
 	return id, err
+}
+
+// isKnownModel reports whether a name can be given to firn model set.
+func (p modelCommands) isKnownModel(ctx context.Context, s *config.Settings, name string) bool {
+	_, err := p.resolveModel(ctx, s, name)
+	return err == nil
 }
 
 // models is the result of firn model.
@@ -157,10 +163,13 @@ func (p modelCommands) chooseModel(ctx context.Context, words []string, project,
 	return p.print(m, func() string { return modelsText(m, columnsOf(p.stdout)) })
 }
 
+// isUsable reports whether a model can be used now.
+func isUsable(o modelchoice.Offer) bool { return o.Ready || o.Local }
+
 // usableOffers returns the models that can be used now, and the current one.
 func usableOffers(offers []modelchoice.Offer, current string) (usable []modelchoice.Offer) {
 	for _, o := range offers {
-		if o.Ready || o.Local || o.ID == current {
+		if isUsable(o) || o.ID == current {
 			usable = append(usable, o)
 		}
 	}
@@ -239,8 +248,14 @@ func modelsText(m models, width int) string {
 	}
 	lines := prose.FitTable(rows, modelColumns, width)
 	count := prose.Plural(m.Total, "model")
-	if n := m.Total - len(m.Items); n > 0 {
-		count = fmt.Sprintf("%s usable now; %s need an API key: firn model --all", prose.Plural(len(m.Items), "model"), prose.Grouped(int64(n)))
+	if m.Total > len(m.Items) {
+		usable := 0
+		for _, o := range m.Items {
+			if isUsable(o) {
+				usable++
+			}
+		}
+		count = fmt.Sprintf("%s usable now; %s need an API key: firn model --all", prose.Plural(usable, "model"), prose.Grouped(int64(m.Total-usable)))
 		lines = append(lines, prose.Wrap(count, width)...)
 		count = ""
 	} else {
@@ -288,15 +303,16 @@ type modelChange struct {
 	File    string `json:"file"`
 	// Warning says why the choice has no effect yet; empty if it has.
 	Warning string `json:"warning,omitempty"`
-	Undo    string `json:"undo"`
+	// Undo is the command that restores the earlier choice; empty if none does.
+	Undo string `json:"undo,omitempty"`
 }
 
 // keepModel saves the choice of a model.
-func (p *program) keepModel(s *config.Settings, id, project string) (modelChange, error) {
+func (p *program) keepModel(ctx context.Context, s *config.Settings, id, project string) (modelChange, error) {
 	path, flag := modelPath(s, project)
 	change := modelChange{Model: id, Project: project, File: s.Path(), Undo: "firn model unset" + flag}
 	if old, ok := s.InFile(path); ok {
-		change.Undo = "firn model set " + quote(old) + flag
+		change.Undo = modelCommands{p}.undoOfModel(ctx, s, old, flag)
 	}
 	if _, err := s.Set(path, id); err != nil {
 		return change, &hinted{err, "docs/configuration.md lists the values of each setting"}
@@ -315,6 +331,14 @@ func (p *program) keepModel(s *config.Settings, id, project string) (modelChange
 	return change, nil
 }
 
+// undoOfModel returns the command that restores a choice; empty if the model is unknown.
+func (p modelCommands) undoOfModel(ctx context.Context, s *config.Settings, old, flag string) string {
+	if !p.isKnownModel(ctx, s, old) {
+		return ""
+	}
+	return "firn model set " + quote(old) + flag
+}
+
 func (p modelCommands) setModel(ctx context.Context, name string, project bool) error {
 	s, err := p.settings()
 	if err != nil {
@@ -328,7 +352,7 @@ func (p modelCommands) setModel(ctx context.Context, name string, project bool) 
 	if project {
 		dir = workingProject()
 	}
-	change, err := p.keepModel(s, id, dir)
+	change, err := p.keepModel(ctx, s, id, dir)
 	if err != nil {
 		return err
 	}
@@ -347,10 +371,13 @@ func (c modelChange) text() string {
 	if c.Warning != "" {
 		text += c.Warning + "\n"
 	}
-	return text + "undo: " + c.Undo + "\n"
+	if c.Undo != "" {
+		text += "undo: " + c.Undo + "\n"
+	}
+	return text
 }
 
-func (p modelCommands) unsetModel(project bool) error {
+func (p modelCommands) unsetModel(ctx context.Context, project bool) error {
 	s, err := p.settings()
 	if err != nil {
 		return err
@@ -364,10 +391,10 @@ func (p modelCommands) unsetModel(project bool) error {
 	if !ok {
 		return &hinted{failure.Of(firn.ErrNotFound, "no model is chosen in %s", s.Path()), "to choose one: firn model set MODEL" + flag}
 	}
+	change := modelChange{Project: dir, File: s.Path(), Undo: p.undoOfModel(ctx, s, old, flag)}
 	if _, err := s.Unset(path); err != nil {
 		return err
 	}
-	change := modelChange{Project: dir, File: s.Path(), Undo: "firn model set " + quote(old) + flag}
 	return p.print(change, func() string { return change.text() })
 }
 

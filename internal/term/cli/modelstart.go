@@ -133,7 +133,7 @@ func (m *modelStart) addModels(o *chat.Options, project string) {
 		}
 		return offerHead[1:], ids, rows
 	}
-	o.KeepModel = func(id string, own bool) (string, error) {
+	o.KeepModel = func(ctx context.Context, id string, own bool) (string, error) {
 		s, err := m.p.settings()
 		if err != nil {
 			return "", err
@@ -142,7 +142,7 @@ func (m *modelStart) addModels(o *chat.Options, project string) {
 		if own {
 			dir = project
 		}
-		change, err := m.p.keepModel(s, id, dir)
+		change, err := m.p.keepModel(ctx, s, id, dir)
 		if err != nil {
 			return "", err
 		}
