@@ -55,7 +55,7 @@ func (r *run) machines(ctx context.Context) ([]string, error) {
 }
 
 // unread returns the manifests of a machine that were not imported completely, and compares
-// what is there with what was there before.
+// the files on the target with the remembered ones.
 func (r *run) unread(ctx context.Context, machine string) ([]listed, error) {
 	places, err := r.places(ctx, machine)
 	if err != nil {
