@@ -231,7 +231,7 @@ func (r *run) checkLoss(machine string, seen *seenMachine, places []place) {
 		return
 	}
 	r.st.Republish = true
-	seen.Highest, seen.Hash, seen.Base, seen.Open = 0, "", 0, nil // what is there is read again, which imports nothing twice
+	seen.Highest, seen.Hash, seen.Base, seen.Open = 0, "", 0, nil // the remaining manifests are read again; nothing is imported twice
 }
 
 // checkOwnPieces looks for the pieces of this machine. If some are gone, everything is

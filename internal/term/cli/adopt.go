@@ -36,7 +36,7 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 		Short: "Find other tools' sessions; with --yes, mirror them",
 		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
 Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush, Goose, Cline and
-Roo Code. The list shows what is there and when the tool itself will delete it.
+Roo Code. The list shows the sessions found and when the tool will delete them.
 With --yes, firn keeps a mirror in its home, and firn ls, show, search and chat
 include these sessions. Originals are only read, and sessions that a tool deletes
 later stay in the mirror. Only transcripts and their metadata are copied, never

@@ -54,35 +54,41 @@ func TestKeyboard(t *testing.T) {
 // the browser closes a dialog and its report of it.
 func TestFocusAfterBrowserClose(t *testing.T) {
 	t.Parallel()
-	s := plainServer(t)
-	b := s.login(t)
-	b.open("/sessions")
-	b.settled()
-	b.key("?")
-	b.wait(a("dialog", "/./"))
+	b := openHelp(t)
 	b.do(chromedp.Evaluate[chromedp.Void](`document.querySelector("dialog").close(); webtest.find("textbox", /first message/).focus()`))
 	b.wait(`!document.querySelector("dialog")`)
-	if !get[bool](b, `document.activeElement === webtest.find("textbox", /first message/)`) {
-		t.Error("closing the dialog took the focus from the text box")
-	}
+	b.mustFocusText()
 }
 
 // TestFocusAfterClose checks that a dialog gives the focus back at once: a key that is pressed
 // after it disappeared, before the page is drawn, may move the focus.
 func TestFocusAfterClose(t *testing.T) {
 	t.Parallel()
+	b := openHelp(t)
+	b.do(chromedp.Evaluate[chromedp.Void](`new MutationObserver(() => document.querySelector("dialog") || webtest.find("textbox", /first message/).focus()).observe(document.body, { childList: true, subtree: true })`))
+	b.press(`document.querySelector("dialog [aria-label=Close]")`)
+	b.wait(`!document.querySelector("dialog")`)
+	b.settled()
+	b.mustFocusText()
+}
+
+// openHelp opens the dialog with the shortcuts.
+func openHelp(t *testing.T) *tab {
+	t.Helper()
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/sessions")
 	b.settled()
 	b.key("?")
 	b.wait(a("dialog", "/./"))
-	b.do(chromedp.Evaluate[chromedp.Void](`new MutationObserver(() => document.querySelector("dialog") || webtest.find("textbox", /first message/).focus()).observe(document.body, { childList: true, subtree: true })`))
-	b.press(`document.querySelector("dialog [aria-label=Close]")`)
-	b.wait(`!document.querySelector("dialog")`)
-	b.settled()
+	return b
+}
+
+// mustFocusText checks that the text box has the focus.
+func (b *tab) mustFocusText() {
+	b.t.Helper()
 	if !get[bool](b, `document.activeElement === webtest.find("textbox", /first message/)`) {
-		t.Error("closing the dialog took the focus from the text box")
+		b.t.Error("closing the dialog took the focus from the text box")
 	}
 }
 
