@@ -12,6 +12,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"sync"
 	"testing"
 )
 
@@ -70,9 +71,20 @@ type file struct {
 	set   *token.FileSet
 }
 
-// loadModule parses all Go files of the module, for every operating system.
+// loadModule returns all Go files of the module, for every operating system. They are parsed
+// once; tests only read them.
 func loadModule(t *testing.T) []pkg {
 	t.Helper()
+	packages, err := parsedModule()
+	if err != nil {
+		t.Fatal(err)
+	}
+	return packages
+}
+
+var parsedModule = sync.OnceValues(parseModule)
+
+func parseModule() ([]pkg, error) {
 	byPath := make(map[string]*pkg)
 	var order []string
 	err := filepath.WalkDir(".", func(name string, d fs.DirEntry, err error) error {
@@ -102,16 +114,16 @@ func loadModule(t *testing.T) []pkg {
 		return nil
 	})
 	if err != nil {
-		t.Fatal(err)
+		return nil, err
 	}
 	packages := make([]pkg, len(order))
 	for i, dir := range order {
 		packages[i] = *byPath[dir]
 	}
 	if !slices.Contains(order, ".") || !slices.Contains(order, "store") {
-		t.Fatalf("wrong directory: found only %v", order)
+		return nil, fmt.Errorf("wrong directory: found only %v", order)
 	}
-	return packages
+	return packages, nil
 }
 
 // skipDir skips the directories that the go command skips, and node_modules.

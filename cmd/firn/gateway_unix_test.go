@@ -22,10 +22,10 @@ import (
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
-// TestClientScripts runs the scripts of commands that talk to a gateway three
-// times: without one, so that they make their own, with one that serves the home,
-// and with one that has its sessions in an embedded NATS server. The home is
-// $FIRN_HOME. Besides what TestScripts has, there is
+// TestClientScripts runs the scripts of commands that talk to a gateway without one, so that
+// they make their own, and with one that has its sessions in an embedded NATS server; with
+// FIRN_SCRIPTS=all also with a gateway that has them in files. The home is $FIRN_HOME. Besides
+// what TestScripts has, there is
 //
 //	gateway start [ARGS…]  runs firn serve beside the script; it listens when this returns
 //	gateway stop CODE      asks it to end, and checks with which code it does
@@ -37,12 +37,11 @@ import (
 // In short mode they run once: with a gateway, where each command does less.
 func TestClientScripts(t *testing.T) {
 	for _, way := range []struct {
-		name              string
-		served, nats, all bool
-	}{
-		{"in process", false, false, true}, {"with a gateway", true, false, false}, {"with nats", true, true, true},
-	} {
-		if testing.Short() && way.all {
+		name         string
+		served, nats bool
+	}{{"in process", false, false}, {"with a gateway", true, false}, {"with nats", true, true}} {
+		short := way.served && !way.nats
+		if os.Getenv("FIRN_SCRIPTS") != "all" && short != testing.Short() {
 			continue
 		}
 		t.Run(way.name, func(t *testing.T) {

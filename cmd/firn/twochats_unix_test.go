@@ -13,12 +13,12 @@ import (
 	"firn.dev/store"
 )
 
-// TestTwoChats lets two chats type into one session concurrently for 1,000 turns in total,
+// TestTwoChats lets two chats type into one session concurrently for 400 turns in total,
 // once through a gateway and once without one on the same home. There is one order without
 // branches; every message is stored exactly once, is answered before the next one, and its
 // answer is sent to its author.
 func TestTwoChats(t *testing.T) {
-	each := 250
+	each := 100
 	if testing.Short() {
 		each = 50
 	}
