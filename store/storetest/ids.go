@@ -32,17 +32,17 @@ func ownID(at time.Time, n uint64) firn.EntryID {
 	return firn.EntryID(b[:])
 }
 
-// idsFarApart appends a long session whose IDs are minutes apart, every second one not
+// idsFarApart appends a long session whose IDs are hours apart, every second one not
 // native, and reuses IDs of near and far entries.
 func idsFarApart(s *suite) {
-	many := 100_000
+	many := 20_000
 	if testing.Short() {
 		many = 5_000
 	}
-	begun := time.Now().Add(-time.Duration(many) * time.Minute)
+	begun := time.Now().Add(-time.Duration(many) * time.Hour)
 	name := func(i int) firn.EntryID {
 		if i%2 == 0 {
-			return ownID(begun.Add(time.Duration(i)*time.Minute), 7)
+			return ownID(begun.Add(time.Duration(i)*time.Hour), 7)
 		}
 		return firn.EntryID(fmt.Sprintf("foreign-%d", i))
 	}
