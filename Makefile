@@ -113,7 +113,7 @@ check-static:
 # command, whose starts the detector slows down and whose packages are tested here.
 # Skipped are tests that read the sources, and long sequential tests and measurements.
 RACELESS := bench soak interop webtest richtext mask cmd/firn internal/term/demo internal/ops/cluster internal/ops/serve
-ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|ContractSealed|RandomSealed|SealKeepsAll|PowerCut.*|KillWriters|DropAnyRecord|FirstPageIsFlat|ForkOfALongSession|HundredNights|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsReadInSteps|ReadersThatDoNotRead|ALongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs
+ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|ContractSealed|RandomSealed|SealKeepsEverything|PowerCut.*|KillWriters|DropAnyRecord|FirstPageCostIsConstant|ForkOfALongSession|RepeatedDreamsConverge|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsRead|StalledClientsAreBounded|LongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs
 # The longest one starts first, so that it does not run alone at the end.
 check-race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) firn.dev/store/jetstream $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
@@ -180,7 +180,7 @@ $(WEB)/node_modules/.package-lock.json: $(WEB)/package-lock.json
 	@touch $@
 
 web: $(WEB)/node_modules/.package-lock.json
-	$(GO) test ./$(WEB) -run TestTypesAreThoseOfTheDescription -update-types
+	$(GO) test ./$(WEB) -run TestTypesMatchAPIDescription -update-types
 	$(ESBUILD) app=$(WEB)/src/main.tsx maths=$(WEB)/src/maths.ts timeline=$(WEB)/src/timeline/main.tsx --outdir=$(WEB)/dist
 	cp $(WEB)/src/index.html $(WEB)/src/icon.svg $(WEB)/dist/
 

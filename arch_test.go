@@ -174,8 +174,8 @@ func TestArchitecture(t *testing.T) {
 	}
 }
 
-// TestTablesNameWhatExists reports lines about packages that do not exist.
-func TestTablesNameWhatExists(t *testing.T) {
+// TestTablesNameExistingPackages reports lines about packages that do not exist.
+func TestTablesNameExistingPackages(t *testing.T) {
 	packages := loadModule(t)
 	check := func(pattern, table string) {
 		t.Helper()
@@ -236,9 +236,9 @@ func TestExceptionsAreNeeded(t *testing.T) {
 	}
 }
 
-// TestTablesCatch checks that each rule rejects a package that breaks it. Each case is one
-// file of one package; want is a part of the only violation, or empty.
-func TestTablesCatch(t *testing.T) {
+// TestArchitectureRulesReject checks that each rule rejects a package that breaks it. Each
+// case is one file of one package; want is a part of the only violation, or empty.
+func TestArchitectureRulesReject(t *testing.T) {
 	cases := map[string]struct{ file, source, want string }{
 		"the root imports ours":          {"x.go", `import "firn.dev/store"; var _ store.Store`, "may not import firn.dev/store"},
 		"the root imports a guest":       {"x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "no line of the table"},

@@ -24,7 +24,7 @@ func TestNewEntry(t *testing.T) {
 	})
 }
 
-func TestEntriesOfText(t *testing.T) {
+func TestTextEntries(t *testing.T) {
 	user := UserText("hello").Body.(*Message)
 	for name, e := range map[string]Entry{"UserText": UserText("hello"), "AssistantText": AssistantText("hi"), "Hide": Hide("x")} {
 		if e.ID != "" || !e.Time.IsZero() {
@@ -82,7 +82,7 @@ func TestFieldsGet(t *testing.T) {
 	}
 }
 
-func TestTitleBeats(t *testing.T) {
+func TestTitlePrecedence(t *testing.T) {
 	none, foreign, user, auto := Title{}, Title{Name: "f"}, Title{Name: "u", Source: SourceUser}, Title{Name: "a", Source: SourceAuto}
 	cases := []struct {
 		later, old Title

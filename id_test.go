@@ -174,9 +174,9 @@ func TestNewEntryIDAfter(t *testing.T) {
 	}
 }
 
-// TestNewEntryIDAfterLeaps checks that an ID from a clock that is ahead is skipped by a random
-// step, because the process that created it continues counting from it.
-func TestNewEntryIDAfterLeaps(t *testing.T) {
+// TestNewEntryIDAfterClockAhead checks that an ID from a clock that is ahead is skipped by a
+// random step, because the process that created it continues counting from it.
+func TestNewEntryIDAfterClockAhead(t *testing.T) {
 	for range 100 {
 		last := formatEntryID(max(uint64(time.Now().Add(2*time.Hour).UnixMilli())<<20, lastEntryID()) + 1)
 		n, _ := parseEntryID(last)
@@ -187,9 +187,9 @@ func TestNewEntryIDAfterLeaps(t *testing.T) {
 	}
 }
 
-// TestNewEntryIDAfterDoesNotFollowTheFarFuture checks that an ID from a broken clock does not
+// TestNewEntryIDAfterBrokenClock checks that an ID from a broken clock does not
 // advance all later ones.
-func TestNewEntryIDAfterDoesNotFollowTheFarFuture(t *testing.T) {
+func TestNewEntryIDAfterBrokenClock(t *testing.T) {
 	for _, last := range []EntryID{entryIDAt(25 * time.Hour), entryIDAt(100 * 365 * 24 * time.Hour), "fzzzzzzzzzzzz"} {
 		before := NewEntryID()
 		got := NewEntryIDAfter(last)
@@ -225,7 +225,7 @@ func TestEntryIDRoundTrip(t *testing.T) {
 	}
 }
 
-func TestEntryIDsSortAsNumbersDo(t *testing.T) {
+func TestEntryIDsSortNumerically(t *testing.T) {
 	var last EntryID
 	for n := uint64(1); n != 0; n <<= 1 {
 		for _, m := range []uint64{n - 1, n} {
@@ -238,7 +238,7 @@ func TestEntryIDsSortAsNumbersDo(t *testing.T) {
 	}
 }
 
-func TestEntryIDMade(t *testing.T) {
+func TestEntryIDTime(t *testing.T) {
 	before := time.Now().Truncate(time.Millisecond)
 	made, ok := NewEntryID().Time()
 	// IDs of one process increase, so one may be ahead of the clock by as much as an ID that

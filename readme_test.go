@@ -65,8 +65,8 @@ func TestReadmeNamesTests(t *testing.T) {
 // link matches a Markdown link within this repository.
 var link = regexp.MustCompile(`\]\(([^)#:]+)(#[^)]*)?\)`)
 
-// TestLinksLeadSomewhere checks the links between the documents of the repository.
-func TestLinksLeadSomewhere(t *testing.T) {
+// TestLinksResolve checks the links between the documents of the repository.
+func TestLinksResolve(t *testing.T) {
 	followed := 0
 	for _, name := range documents(t) {
 		for _, m := range link.FindAllStringSubmatch(readFile(t, name), -1) {
@@ -81,9 +81,9 @@ func TestLinksLeadSomewhere(t *testing.T) {
 	}
 }
 
-// TestPackedLinksLeadSomewhere checks that links in the files of a release archive
+// TestPackedLinksResolve checks that links in the files of a release archive
 // (tools/release.sh) lead to packed files.
-func TestPackedLinksLeadSomewhere(t *testing.T) {
+func TestPackedLinksResolve(t *testing.T) {
 	release := readFile(t, "tools/release.sh")
 	packed := func(name string) bool {
 		if top, _, below := strings.Cut(name, "/"); below || !strings.Contains(name, ".") {

@@ -20,7 +20,7 @@ const (
 // Functions are written file:name.
 var longOnes = map[string]string{}
 
-func TestEveryPackageSaysWhatItIsFor(t *testing.T) {
+func TestEveryPackageHasADoc(t *testing.T) {
 	for _, p := range loadModule(t) {
 		if match("examples/...", p.path) && p.files[0].tree.Name.Name == "main" {
 			continue // the file's own words are its comment
@@ -237,8 +237,8 @@ func tooLong(f file) map[string]string {
 	return long
 }
 
-// TestStyleCatches feeds the measures with files that break them.
-func TestStyleCatches(t *testing.T) {
+// TestStyleRulesReject feeds the measures with files that break them.
+func TestStyleRulesReject(t *testing.T) {
 	cases := []struct {
 		name, source, want string
 	}{
@@ -272,8 +272,8 @@ func TestStyleCatches(t *testing.T) {
 	}
 }
 
-// TestTypesAreSmallCatches checks how methods are counted and which counts are refused.
-func TestTypesAreSmallCatches(t *testing.T) {
+// TestTypesAreSmallRejects checks how methods are counted and which counts are refused.
+func TestTypesAreSmallRejects(t *testing.T) {
 	p := parsePackage(t, "x/x.go", `package x
 type T[K any] struct{ U }
 func (t *T[K]) A() {}

@@ -82,7 +82,7 @@ func longestCut(s string, n int) string {
 	return best
 }
 
-func TestCutTextBesideInvalidBytes(t *testing.T) {
+func TestCutTextNextToInvalidBytes(t *testing.T) {
 	cases := []struct {
 		in   string
 		n    int

@@ -90,7 +90,7 @@ func TestTreePaths(t *testing.T) {
 	}
 }
 
-func TestTreeLeavesOutWhatIsNoNode(t *testing.T) {
+func TestTreeSkipsNonNodes(t *testing.T) {
 	tree := new(Tree)
 	if n := tree.Add(0, Glance{Kind: KindHeader, ID: "session"}); n != -1 {
 		t.Errorf("the header got number %d", n)
@@ -215,9 +215,9 @@ func TestTreeWithAnyOneRecordDropped(t *testing.T) {
 	}
 }
 
-// TestTreeIsTotal checks that for any file every entry is a root or has one earlier parent,
+// TestTreeOfAnyFile checks that for any file every entry is a root or has one earlier parent,
 // and that exactly the faults are reported.
-func TestTreeIsTotal(t *testing.T) {
+func TestTreeOfAnyFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		// Few ids make many duplicates, circles and dangling parents.
 		id := rapid.SampledFrom([]EntryID{"a", "b", "c", "d", "e", "f", "g", "h"})

@@ -169,7 +169,7 @@ func echo(name string) tool.Tool {
 
 func arg(text string) string { return fmt.Sprintf(`{"text":%q}`, text) }
 
-func TestATurn(t *testing.T) {
+func TestTurn(t *testing.T) {
 	b := play(t, scripted.Think("hm", "Hello, Ada."))
 	out := b.runText("I am Ada.")
 	if out.Text != "Hello, Ada." || out.Silent || out.Rounds != 1 || out.Stop != firn.StopEnd {
@@ -282,7 +282,7 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-func TestEmptyForEver(t *testing.T) {
+func TestOnlyEmptyAnswers(t *testing.T) {
 	b := play(t, scripted.Step{}, scripted.Step{}, scripted.Reply("still here"))
 	if _, err := b.run(t.Context(), agent.TextInput("go")); err == nil || !strings.Contains(err.Error(), "empty answer") {
 		t.Fatalf("the error is %v", err)
@@ -422,9 +422,9 @@ func TestRoundsAreBounded(t *testing.T) {
 	}
 }
 
-// TestSomebodyElseSpeaks checks that a user message during an answer is handled in the same
-// turn, in order.
-func TestSomebodyElseSpeaks(t *testing.T) {
+// TestMessageFromAnotherClient checks that a user message during an answer is handled in the
+// same turn, in order.
+func TestMessageFromAnotherClient(t *testing.T) {
 	var b *workbench
 	first := scripted.Reply("Fine.")
 	first.Before = func(ctx context.Context) error {
@@ -452,9 +452,9 @@ func TestAnsweredMeanwhile(t *testing.T) {
 	}
 }
 
-// TestMovedAway rewinds the session during an answer: the answer stays on its branch and
-// the head is not moved.
-func TestMovedAway(t *testing.T) {
+// TestRewindDuringAnswer rewinds the session during an answer: the answer stays on its branch
+// and the head is not moved.
+func TestRewindDuringAnswer(t *testing.T) {
 	var b *workbench
 	second := scripted.Reply("Too late.")
 	second.Before = func(ctx context.Context) error {
@@ -503,9 +503,9 @@ func TestRepeatedInput(t *testing.T) {
 	}
 }
 
-// TestGoingOn runs a turn without input: it answers an unanswered message, and fails if
+// TestTurnWithoutInput runs a turn without input: it answers an unanswered message, and fails if
 // there is none.
-func TestGoingOn(t *testing.T) {
+func TestTurnWithoutInput(t *testing.T) {
 	b := play(t, scripted.Fail(&provider.Error{Kind: provider.Auth}), scripted.Reply("Hello."))
 	_, _ = b.run(t.Context(), agent.TextInput("go"))
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil {

@@ -179,8 +179,9 @@ func TestAskedAgain(t *testing.T) {
 	b.accepted()
 }
 
-// TestAskedAgainBesideAMessage checks that a new message does not skip the question.
-func TestAskedAgainBesideAMessage(t *testing.T) {
+// TestPendingApprovalAskedAgainWithNewMessage checks that a new message does not skip the
+// question.
+func TestPendingApprovalAskedAgainWithNewMessage(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()

@@ -164,8 +164,8 @@ func TestMoveWithSummary(t *testing.T) {
 	b.accepted()
 }
 
-// TestMoveNowhere checks that moving a missing session, or moving to a missing entry, fails.
-func TestMoveNowhere(t *testing.T) {
+// TestMoveToMissing checks that moving a missing session, or moving to a missing entry, fails.
+func TestMoveToMissing(t *testing.T) {
 	b := play(t, scripted.Reply("Fine."))
 	for _, summarize := range []bool{true, false} {
 		if _, err := b.Move(t.Context(), b.id, firn.Root, summarize); !errors.Is(err, firn.ErrNotFound) {

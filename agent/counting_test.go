@@ -181,9 +181,9 @@ func (b *workbench) old() {
 	}
 }
 
-// TestCountingKeepsUp runs turns while a long session is being counted: it is read
+// TestTurnsWhileCounting runs turns while a long session is being counted: it is read
 // completely only once, and the new turns are counted.
-func TestCountingKeepsUp(t *testing.T) {
+func TestTurnsWhileCounting(t *testing.T) {
 	b := playOn(t, small(200_000, shortly))
 	b.old()
 	b.Turns = 5
@@ -218,8 +218,9 @@ func (s *slowly) Read(ctx context.Context, id firn.ID, after firn.Pos) iter.Seq2
 	return s.Store.Read(ctx, id, after)
 }
 
-// TestCountersGiveWay checks the counts if another writer appends before a turn is counted.
-func TestCountersGiveWay(t *testing.T) {
+// TestCountersAfterConcurrentAppend checks the counts if another writer appends before a turn
+// is counted.
+func TestCountersAfterConcurrentAppend(t *testing.T) {
 	b := play(t, scripted.Forever(priced(scripted.Reply("Fine."))))
 	b.Store = &butting{Store: b.mem(), in: b, custom: "firn.counters", text: "and more"}
 	b.runText("one")

@@ -21,9 +21,9 @@ import (
 
 // The tests in this file cover invalid behavior of models, tools and users.
 
-// TestOddCalls uses invalid calls and results that cannot be stored. The model is sent an
-// error, and the session continues.
-func TestOddCalls(t *testing.T) {
+// TestInvalidCallsAndResults uses invalid calls and results that cannot be stored. The model
+// is sent an error, and the session continues.
+func TestInvalidCallsAndResults(t *testing.T) {
 	for name, c := range map[string]struct {
 		step scripted.Step
 		want []string // how the results begin
@@ -73,9 +73,9 @@ func giving(name string, r tool.Result, err error) tool.Tool {
 	return tool.Func(name, "", nil, func(context.Context, json.RawMessage) (tool.Result, error) { return r, err })
 }
 
-// TestThousandCalls checks that all of a thousand parallel calls run and that the results are
-// in order.
-func TestThousandCalls(t *testing.T) {
+// TestThousandParallelCalls checks that all of a thousand parallel calls run and that the
+// results are in order.
+func TestThousandParallelCalls(t *testing.T) {
 	var steps []scripted.Step
 	for i := range 1000 {
 		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg(fmt.Sprint(i))))
@@ -94,9 +94,9 @@ func TestThousandCalls(t *testing.T) {
 	b.accepted()
 }
 
-// TestFailingTogether checks that ten failing calls of one answer are not treated as a loop,
-// because the model has not seen any of the failures yet.
-func TestFailingTogether(t *testing.T) {
+// TestParallelErrorsAreNotALoop checks that ten failing calls of one answer are not treated
+// as a loop, because the model has not seen any of the failures yet.
+func TestParallelErrorsAreNotALoop(t *testing.T) {
 	var steps []scripted.Step
 	for i := range 10 {
 		steps = append(steps, scripted.Call(fmt.Sprint(i), "echo", arg("fail")))
@@ -127,8 +127,8 @@ func TestChangedArguments(t *testing.T) {
 	}
 }
 
-// TestTwoToolsOfAName checks that duplicate tool names fail before the model is called.
-func TestTwoToolsOfAName(t *testing.T) {
+// TestDuplicateToolNames checks that duplicate tool names fail before the model is called.
+func TestDuplicateToolNames(t *testing.T) {
 	b := play(t)
 	b.Tools = []tool.Tool{echo("echo"), echo("echo")}
 	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, firn.ErrInvalid) || len(b.model.Requests()) != 0 {
@@ -149,8 +149,8 @@ func TestEmptyAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerOfAnImage is an answer, not an empty one.
-func TestAnswerOfAnImage(t *testing.T) {
+// TestAnswerWithImageOnly is an answer, not an empty one.
+func TestAnswerWithImageOnly(t *testing.T) {
 	b := play(t, scripted.Step{Parts: []firn.Part{firn.Image{MimeType: "image/png", Data: "aGVsbG8="}}})
 	if out := b.runText("draw"); out.Rounds != 1 || out.Entry == "" {
 		t.Errorf("the result is %+v", out)

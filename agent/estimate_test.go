@@ -115,9 +115,9 @@ func TestSuggestedWhenRefused(t *testing.T) {
 	b.accepted()
 }
 
-// TestRefusedForGood uses a model that rejects everything: the turn fails soon, in every
+// TestModelRejectsEverything uses a model that rejects everything: the turn fails soon, in every
 // mode.
-func TestRefusedForGood(t *testing.T) {
+func TestModelRejectsEverything(t *testing.T) {
 	for _, mode := range []compact.Mode{compact.Auto, compact.Suggest, compact.Off} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := playOn(t, small(8000, func(provider.Request) scripted.Step {
@@ -138,9 +138,9 @@ func TestRefusedForGood(t *testing.T) {
 	}
 }
 
-// TestRefusedEveryOtherTime uses a model that rejects every other request: the turn
+// TestModelRejectsEveryOtherRequest uses a model that rejects every other request: the turn
 // compacts at most twice and then fails.
-func TestRefusedEveryOtherTime(t *testing.T) {
+func TestModelRejectsEveryOtherRequest(t *testing.T) {
 	n := 0
 	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
 		if n++; n%2 == 1 {

@@ -62,9 +62,9 @@ func compactions(b *workbench) (n int) {
 	return n
 }
 
-// TestCompactsInTime continues a conversation far beyond the window: no request is larger than
-// the window, and nothing is lost from the log.
-func TestCompactsInTime(t *testing.T) {
+// TestCompactsBeforeWindowIsFull continues a conversation far beyond the window: no request
+// is larger than the window, and nothing is lost from the log.
+func TestCompactsBeforeWindowIsFull(t *testing.T) {
 	b := playOn(t, small(8000, talkative))
 	seed(t, b, 1)
 	if err := b.Override(t.Context(), b.id, agent.Override{Verbose: "on"}); err != nil {

@@ -32,9 +32,9 @@ func other(b *workbench, steps ...scripted.Step) *scripted.Model {
 	return second
 }
 
-// TestModelGone checks that the agent's model answers if the session's chosen one is no
-// longer available, and that the user is notified.
-func TestModelGone(t *testing.T) {
+// TestChosenModelUnavailable checks that the agent's model answers if the session's chosen
+// one is no longer available, and that the user is notified.
+func TestChosenModelUnavailable(t *testing.T) {
 	b := play(t, scripted.Reply("I do."))
 	other(b)
 	gone := firn.NewEntry(&firn.ModelChange{Provider: "acme", Model: "gone"})

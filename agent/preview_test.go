@@ -17,8 +17,8 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-// TestPreviewIsWhatIsAsked checks that the previewed request is the one that is sent next.
-func TestPreviewIsWhatIsAsked(t *testing.T) {
+// TestPreviewEqualsNextRequest checks that the previewed request is the one that is sent next.
+func TestPreviewEqualsNextRequest(t *testing.T) {
 	for name, habits := range map[string]func(*agent.Agent){
 		"plain":     func(*agent.Agent) {},
 		"few turns": func(a *agent.Agent) { a.Turns = 2 },

@@ -294,8 +294,8 @@ func TestDepth(t *testing.T) {
 	}
 }
 
-// TestAskingInCircles checks that a session cannot message one that waits for it.
-func TestAskingInCircles(t *testing.T) {
+// TestCyclicCallsAreRejected checks that a session cannot message one that waits for it.
+func TestCyclicCallsAreRejected(t *testing.T) {
 	var b *workbench
 	var other firn.ID
 	b = playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
@@ -318,9 +318,9 @@ func TestAskingInCircles(t *testing.T) {
 	want(t, b.at(other).results()[1], fmt.Sprintf("=session %s answered:", b.id), "Fine.")
 }
 
-// TestAskingEachOther has two sessions message each other at the same time, both called by
-// others. One of them is rejected, so that neither waits forever.
-func TestAskingEachOther(t *testing.T) {
+// TestMutualCallsDoNotDeadlock has two sessions message each other at the same time, both
+// called by others. One of them is rejected, so that neither waits forever.
+func TestMutualCallsDoNotDeadlock(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var left, right firn.ID
 		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
@@ -449,8 +449,9 @@ func TestStoppedWhileWaiting(t *testing.T) {
 	})
 }
 
-// TestNotWaited checks that delegated turns continue when the turn that started them ends.
-func TestNotWaited(t *testing.T) {
+// TestDelegatedTurnOutlivesItsCaller checks that delegated turns continue when the turn that
+// started them ends.
+func TestDelegatedTurnOutlivesItsCaller(t *testing.T) {
 	for timeout, wanted := range map[int]string{
 		-1: "=accepted: session CHILD is working; sessions_history shows the result later", 0: "=accepted: session CHILD is working; sessions_history shows the result later",
 		3: "=timeout: session CHILD is still working; sessions_history shows the result later",
@@ -522,9 +523,9 @@ func (s brittle) Append(ctx context.Context, id firn.ID, expect firn.Pos, entrie
 	return s.Store.Append(ctx, id, expect, entries...)
 }
 
-// TestDelegatedTurnBreaksDown checks that a panic in a delegated turn is reported as a
+// TestDelegatedTurnPanics checks that a panic in a delegated turn is reported as a
 // failure and that the session stays usable.
-func TestDelegatedTurnBreaksDown(t *testing.T) {
+func TestDelegatedTurnPanics(t *testing.T) {
 	var target firn.ID
 	b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
 		switch n := len(req.Window.Items); {
@@ -650,8 +651,9 @@ func TestOutsideATurn(t *testing.T) {
 	}
 }
 
-// TestImpossibleNames checks that invalid session names give a short error and have no effect.
-func TestImpossibleNames(t *testing.T) {
+// TestInvalidSessionNames checks that invalid session names give a short error and have no
+// effect.
+func TestInvalidSessionNames(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, home string) {
 		caller := use(t, st, "", "sessions_list", `{}`) // creates the agent's directory
 		if !strings.HasPrefix(caller, "=") {

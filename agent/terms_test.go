@@ -71,8 +71,8 @@ func TestBareTurn(t *testing.T) {
 	}
 }
 
-// TestTermsThatMakeNoSense checks that invalid terms are rejected before the model is called.
-func TestTermsThatMakeNoSense(t *testing.T) {
+// TestInvalidTerms checks that invalid terms are rejected before the model is called.
+func TestInvalidTerms(t *testing.T) {
 	b := play(t)
 	in := agent.TextInput("hello")
 	in.Terms.Tools = []provider.Tool{{Name: "a"}, {Name: "a"}}

@@ -32,7 +32,7 @@ func TestAddresses(t *testing.T) {
 	}
 }
 
-func TestAnAddressMayHaveAPath(t *testing.T) {
+func TestAddressWithPath(t *testing.T) {
 	l := local(t, func(w http.ResponseWriter, r *http.Request) { responseWriter(w, wire.Status{Home: r.URL.Path}) })
 	c := newClient(t, client.Options{Address: "http://firn.test/gateway/", Transport: l})
 	if status, err := c.Status(t.Context()); err != nil || status.Home != "/gateway/v1/status" {
@@ -92,7 +92,7 @@ func TestOverSockets(t *testing.T) {
 	}
 }
 
-func TestNobodyIsThere(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	for _, address := range []string{"unix:" + socket(t), "http://" + basetest.DeadAddress(t)} {
 		c := newClient(t, client.Options{Address: address})
 		_, err := c.NewSession(t.Context(), wire.NewSession{})

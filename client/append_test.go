@@ -114,7 +114,7 @@ func cutAfter(_ *keeper, n int, do func()) {
 	}
 }
 
-func TestAppendAfterALostAnswer(t *testing.T) {
+func TestAppendAfterLostResponse(t *testing.T) {
 	for name, c := range map[string]struct {
 		on        func(k *keeper, n int, do func())
 		expect    firn.Pos
@@ -196,7 +196,7 @@ func othersThen(k *keeper, n int, _ func()) {
 }
 
 // Without IDs the outcome cannot be determined, so the append is not repeated.
-func TestAppendWithoutIDsIsNotRepeated(t *testing.T) {
+func TestAppendWithoutIDsIsNotRetried(t *testing.T) {
 	for name, entries := range map[string]wire.NewEntries{
 		"text": {User: "hi"}, "a line without": {Entries: []json.RawMessage{[]byte(`{"id":"x"}`), []byte(`{}`)}}, "no object": {Entries: []json.RawMessage{[]byte(`7`)}},
 	} {
@@ -212,7 +212,7 @@ func TestAppendWithoutIDsIsNotRepeated(t *testing.T) {
 	}
 }
 
-func TestLinesTravelAsTheyAre(t *testing.T) {
+func TestAppendSendsLinesUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		k := &keeper{t: t}
 		l := local(t, k.ServeHTTP)
@@ -228,7 +228,7 @@ func TestLinesTravelAsTheyAre(t *testing.T) {
 }
 
 // A server that is not a gateway did not append anything, and the append is not repeated.
-func TestAppendIsNotRepeatedWithAStranger(t *testing.T) {
+func TestAppendIsNotRetriedWithUnknownServer(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {

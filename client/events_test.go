@@ -47,7 +47,7 @@ func positions(from, to int) []firn.Pos {
 	return all
 }
 
-func TestEventsGoOnWhateverHappens(t *testing.T) {
+func TestEventsSurviveInterruptions(t *testing.T) {
 	const entries = 5
 	for _, first := range allFaults {
 		for _, second := range allFaults {
@@ -73,7 +73,7 @@ func TestEventsGoOnWhateverHappens(t *testing.T) {
 	}
 }
 
-func TestEventsAreNotToldTwice(t *testing.T) {
+func TestEventsAreDeliveredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(6, mishap{abort, 7, 0}, mishap{abort, 4, 3}, mishap{end, 9, 9}, mishap{"", -1, 9})
 		log, _ := follow(t, serve(t, f), 0, 6)
@@ -83,7 +83,7 @@ func TestEventsAreNotToldTwice(t *testing.T) {
 	})
 }
 
-func TestEventsWithRandomMishaps(t *testing.T) {
+func TestEventsWithRandomInterruptions(t *testing.T) {
 	for seed := range uint64(150) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 4))
@@ -112,7 +112,7 @@ func TestEventsWithRandomMishaps(t *testing.T) {
 	}
 }
 
-func TestEventsAskFromTheLastPosition(t *testing.T) {
+func TestEventsResumeAtLastPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(4, mishap{abort, 4, 0}, mishap{end, 2, 0})
 		follow(t, serve(t, f), 0, 4)
@@ -122,7 +122,7 @@ func TestEventsAskFromTheLastPosition(t *testing.T) {
 	})
 }
 
-func TestEventsTellOneGapForOneInterruption(t *testing.T) {
+func TestEventsReportOneGapPerInterruption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(2, mishap{abort, 2, 0}, mishap{busy, 0, 0}, mishap{page, 0, 0}, mishap{busy, 0, 0}, mishap{abort, 0, 0})
 		_, beside := follow(t, serve(t, f), 0, 2)
@@ -132,7 +132,7 @@ func TestEventsTellOneGapForOneInterruption(t *testing.T) {
 	})
 }
 
-func TestEventsPassFaultsThatTakeUpNoRoom(t *testing.T) {
+func TestEventsDeliverEmptyGaps(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(2)
 		glued := newEvent(wire.EntryAppended, wire.Entry{At: 100, Next: 100, Gap: "glued at 100"})
@@ -145,7 +145,7 @@ func TestEventsPassFaultsThatTakeUpNoRoom(t *testing.T) {
 	})
 }
 
-func TestEventsPauseLongerAndLonger(t *testing.T) {
+func TestEventsRetryDelayGrows(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []time.Duration
 		begun := time.Now()
@@ -170,7 +170,7 @@ func TestEventsPauseLongerAndLonger(t *testing.T) {
 	})
 }
 
-func TestEventsEndIfTheGatewayRefuses(t *testing.T) {
+func TestEventsEndWhenRefused(t *testing.T) {
 	for kind, want := range map[wire.Kind]error{wire.NotFound: firn.ErrNotFound, wire.NoToken: nil, wire.NotAllowed: nil, wire.Corrupt: firn.ErrCorrupt} {
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(1, mishap{end, 2, 0})
@@ -195,7 +195,7 @@ func TestEventsEndIfTheGatewayRefuses(t *testing.T) {
 	}
 }
 
-func TestEventsGiveUpIfThereNeverWasAGateway(t *testing.T) {
+func TestEventsGiveUpWithoutGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		network := newPipeNet()
 		network.Close()
@@ -215,7 +215,7 @@ func TestEventsGiveUpIfThereNeverWasAGateway(t *testing.T) {
 	})
 }
 
-func TestEventsStopWhenNobodyListens(t *testing.T) {
+func TestEventsStopWithTheirListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(3)
 		c := serve(t, f)
@@ -233,7 +233,7 @@ func TestEventsStopWhenNobodyListens(t *testing.T) {
 	})
 }
 
-func TestEventsWaitForAListenerWhoTakesLong(t *testing.T) {
+func TestEventsWaitForSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(3)
 		c := serve(t, f)
@@ -267,7 +267,7 @@ func TestEventsOfAnySize(t *testing.T) {
 	})
 }
 
-func TestEventsThatAreNone(t *testing.T) {
+func TestInvalidEvents(t *testing.T) {
 	for name, c := range map[string]struct{ kind, body, want string }{
 		"not JSON":       {"text/event-stream", "data: hello\n\n", "invalid event"},
 		"no name":        {"text/event-stream", "data: {}\n\n", "without a name"},
@@ -295,7 +295,7 @@ func TestEventsThatAreNone(t *testing.T) {
 	}
 }
 
-func TestAStreamMayEndWithAProblem(t *testing.T) {
+func TestEventsEndWithProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			w.Header().Set("Content-Type", "text/event-stream")
@@ -311,7 +311,7 @@ func TestAStreamMayEndWithAProblem(t *testing.T) {
 	})
 }
 
-func TestAllEventsGoOn(t *testing.T) {
+func TestAllEventsReconnect(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connections := 0
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -364,9 +364,9 @@ func TestEventsResetTheRetryDelay(t *testing.T) {
 	})
 }
 
-// TestEventsAreGivenUpAfterAMinuteOfSilence checks that a stream without heartbeats is
+// TestEventsReconnectAfterSilence checks that a stream without heartbeats is
 // reconnected after a minute; a gateway sends them more often.
-func TestEventsAreGivenUpAfterAMinuteOfSilence(t *testing.T) {
+func TestEventsReconnectAfterSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
 		f := newFake(2, mishap{mute, 2, 0})
@@ -377,7 +377,7 @@ func TestEventsAreGivenUpAfterAMinuteOfSilence(t *testing.T) {
 	})
 }
 
-func TestSignsOfLifeKeepAStreamOpen(t *testing.T) {
+func TestHeartbeatsKeepStreamOpen(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		connections := 0
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -56,9 +56,9 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 	}
 }
 
-// TestExportToWhatIsFull: that a writer fails is not the gateway's fault, and is not
+// TestExportToFullDisk: that a writer fails is not the gateway's fault, and is not
 // called so.
-func TestExportToWhatIsFull(t *testing.T) {
+func TestExportToFullDisk(t *testing.T) {
 	c := newClient(t, client.Options{Transport: local(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
 		io.WriteString(w, "a session\n")

@@ -325,10 +325,10 @@ func routing(t *testing.T, c *client.Client) {
 	}
 }
 
-func TestAgainstTheGateway(t *testing.T) { story(t, newHouse(t).inside(nil)) }
+func TestRealGateway(t *testing.T) { story(t, newHouse(t).inside(nil)) }
 
-// TestAgainstTheGatewayOverSockets serves it, as `firn serve` does.
-func TestAgainstTheGatewayOverSockets(t *testing.T) {
+// TestRealGatewayOverSockets serves it, as `firn serve` does.
+func TestRealGatewayOverSockets(t *testing.T) {
 	h := newHouse(t)
 	stop := h.serve()
 	address, ok := client.Find(t.Context(), h.home, nil)
@@ -439,9 +439,9 @@ func (s *short) Read(b []byte) (int, error) {
 	return n, err
 }
 
-// TestTheGatewaysEventsOverBrokenConnections checks that a log followed over many broken
+// TestRealEventsOverBrokenConnections checks that a log followed over many broken
 // connections, while turns run, equals the stored log.
-func TestTheGatewaysEventsOverBrokenConnections(t *testing.T) {
+func TestRealEventsOverBrokenConnections(t *testing.T) {
 	var bytes []int
 	for i := range 12 {
 		bytes = append(bytes, i*i*40)
@@ -492,8 +492,8 @@ func TestTheGatewaysEventsOverBrokenConnections(t *testing.T) {
 	}
 }
 
-// TestTheGatewayComesBack checks that following continues after the gateway restarts.
-func TestTheGatewayComesBack(t *testing.T) {
+// TestEventsAfterGatewayRestart checks that following continues after the gateway restarts.
+func TestEventsAfterGatewayRestart(t *testing.T) {
 	h := newHouse(t)
 	stop := h.serve()
 	c := newClient(t, client.Options{Address: h.at.Address})
@@ -579,9 +579,9 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// TestAMessageIsStoredOnceByTheGateway checks that a message whose response was lost is stored
+// TestRetriedMessageIsStoredOnce checks that a message whose response was lost is stored
 // and answered once.
-func TestAMessageIsStoredOnceByTheGateway(t *testing.T) {
+func TestRetriedMessageIsStoredOnce(t *testing.T) {
 	lost := make(chan struct{})
 	c := newHouse(t).inside(func(rt http.RoundTripper) http.RoundTripper { return &lossy{RoundTripper: rt, lost: lost} })
 	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
@@ -614,9 +614,9 @@ func onlyOnce(t *testing.T, c *client.Client, id firn.ID) {
 	}
 }
 
-// TestATurnIsRunOnceByTheGateway checks that a turn whose event connection breaks runs once,
+// TestRetriedTurnRunsOnce checks that a turn whose event connection breaks runs once,
 // whether it is still running or already over.
-func TestATurnIsRunOnceByTheGateway(t *testing.T) {
+func TestRetriedTurnRunsOnce(t *testing.T) {
 	for _, bytes := range []int{0, 20, 100, 300, 400} { // at 100 the turn has just started
 		for _, running := range []bool{bytes <= 100, false} {
 			h := newHouse(t)

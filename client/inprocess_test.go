@@ -60,7 +60,7 @@ func TestLocalAnswers(t *testing.T) {
 	})
 }
 
-func TestLocalAnswersWithNothing(t *testing.T) {
+func TestLocalEmptyResponse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for method, h := range map[string]http.HandlerFunc{
 			http.MethodGet:    func(http.ResponseWriter, *http.Request) {},
@@ -83,7 +83,7 @@ func TestLocalAnswersWithNothing(t *testing.T) {
 	})
 }
 
-func TestLocalGuessesTheTypeAsServersDo(t *testing.T) {
+func TestLocalDetectsContentType(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		response, err := call(t.Context(), local(t, func(w http.ResponseWriter, _ *http.Request) { io.WriteString(w, "<html>") }), http.MethodGet, "")
 		if err != nil || response.Header.Get("Content-Type") != "text/html; charset=utf-8" {
@@ -124,9 +124,9 @@ func TestLocalStreams(t *testing.T) {
 	})
 }
 
-// TestLocalCancelsTheHandlersContext checks that the handler's context is canceled
+// TestLocalCancelsHandlerContext checks that the handler's context is canceled
 // however the caller stops reading.
-func TestLocalCancelsTheHandlersContext(t *testing.T) {
+func TestLocalCancelsHandlerContext(t *testing.T) {
 	ways := map[string]func(cancel func(), response *http.Response, l *client.Local){
 		"the context ends":    func(cancel func(), _ *http.Response, _ *client.Local) { cancel() },
 		"the body is closed":  func(_ func(), response *http.Response, _ *client.Local) { response.Body.Close() },
@@ -165,7 +165,7 @@ func TestLocalCancelsTheHandlersContext(t *testing.T) {
 	}
 }
 
-func TestLocalDoesNotWaitForAHandlerWhenTheContextEnds(t *testing.T) {
+func TestLocalReturnsWhenContextEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		l := local(t, func(http.ResponseWriter, *http.Request) { <-release }) // ignores cancellation
@@ -207,9 +207,9 @@ func TestLocalPanics(t *testing.T) {
 	})
 }
 
-// TestAPanicIsAProblem checks that a panic is reported as an error of the gateway, not of the
-// connection, and is not retried.
-func TestAPanicIsAProblem(t *testing.T) {
+// TestPanicIsReportedAsProblem checks that a panic is reported as an error of the gateway,
+// not of the connection, and is not retried.
+func TestPanicIsReportedAsProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		calls := 0
 		l := local(t, func(http.ResponseWriter, *http.Request) { calls++; panic("out of luck") })
@@ -222,7 +222,7 @@ func TestAPanicIsAProblem(t *testing.T) {
 	})
 }
 
-func TestAnAbortIsABrokenConnection(t *testing.T) {
+func TestAbortIsReportedAsUnreachable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) })
 		c := newClient(t, client.Options{Transport: l})
@@ -234,7 +234,7 @@ func TestAnAbortIsABrokenConnection(t *testing.T) {
 	})
 }
 
-func TestLocalKeepsToThePromisedLength(t *testing.T) {
+func TestLocalChecksContentLength(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		for length, want := range map[string]error{"4": nil, "3": http.ErrContentLength, "5": io.ErrUnexpectedEOF} {
 			var wrote error
@@ -266,7 +266,7 @@ func TestLocalKeepsToThePromisedLength(t *testing.T) {
 	})
 }
 
-func TestLocalIsClosed(t *testing.T) {
+func TestLocalClosed(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := client.InProcess(http.NotFoundHandler())
 		c := newClient(t, client.Options{Transport: l})
@@ -306,7 +306,7 @@ func TestLocalFollowsEvents(t *testing.T) {
 	}
 }
 
-func TestLocalClosesWhenAllHandlersAreDone(t *testing.T) {
+func TestLocalCloseWaitsForHandlers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		done := false
 		l := client.InProcess(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
@@ -322,7 +322,7 @@ func TestLocalClosesWhenAllHandlersAreDone(t *testing.T) {
 	})
 }
 
-func TestLocalEndsTheRequestWithTheHandler(t *testing.T) {
+func TestLocalRequestEndsWithHandler(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var seen context.Context
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {

@@ -17,7 +17,7 @@ import (
 	"firn.dev/wire"
 )
 
-func TestProblemsComeAsTheyWereSent(t *testing.T) {
+func TestProblemRoundTrip(t *testing.T) {
 	kinds := map[wire.Kind]error{
 		wire.Invalid: firn.ErrInvalid, wire.NotFound: firn.ErrNotFound, wire.Ambiguous: nil, wire.Conflict: firn.ErrConflict,
 		wire.Locked: firn.ErrLocked, wire.NotAllowed: nil, wire.NoToken: nil, wire.Corrupt: firn.ErrCorrupt,
@@ -40,9 +40,9 @@ func TestProblemsComeAsTheyWereSent(t *testing.T) {
 	}
 }
 
-// TestFailuresWithoutAReason checks responses of a proxy, or a program that is not a gateway,
+// TestFailuresWithoutProblem checks responses of a proxy, or a program that is not a gateway,
 // that are HTML pages.
-func TestFailuresWithoutAReason(t *testing.T) {
+func TestFailuresWithoutProblem(t *testing.T) {
 	lost := wire.Kind("unreachable")
 	for code, want := range map[int]wire.Kind{
 		400: wire.Invalid, 401: wire.NoToken, 403: wire.NotAllowed, 404: wire.NotFound, 405: wire.Unsupported, 412: wire.Conflict, 413: wire.TooLarge,
@@ -79,7 +79,7 @@ func TestFailuresWithoutAReason(t *testing.T) {
 	}
 }
 
-func TestAnswersThatAreNone(t *testing.T) {
+func TestInvalidResponses(t *testing.T) {
 	for name, a := range map[string]struct{ kind, body, want string }{
 		"a page":       {"text/html", "<html>", `"text/html"`},
 		"a stream":     {"text/event-stream", "data: x\n\n", `"text/event-stream"`},
@@ -103,7 +103,7 @@ func TestAnswersThatAreNone(t *testing.T) {
 	}
 }
 
-func TestATokenDoesNotFollowARedirect(t *testing.T) {
+func TestTokenIsNotSentToRedirects(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
 			if r.URL.Path != "/v1/status" {
@@ -142,7 +142,7 @@ func TestHeaders(t *testing.T) {
 	})
 }
 
-func TestReadsAreRepeated(t *testing.T) {
+func TestReadsAreRetried(t *testing.T) {
 	ways := map[string]http.HandlerFunc{
 		"broken":  func(http.ResponseWriter, *http.Request) { panic(http.ErrAbortHandler) },
 		"a proxy": func(w http.ResponseWriter, _ *http.Request) { w.WriteHeader(http.StatusServiceUnavailable) },
@@ -182,7 +182,7 @@ func TestReadsAreRepeated(t *testing.T) {
 	}
 }
 
-func TestReadsAreNotRepeatedInVain(t *testing.T) {
+func TestPermanentErrorsAreNotRetried(t *testing.T) {
 	for _, kind := range []wire.Kind{wire.Invalid, wire.NotFound, wire.NoToken, wire.NotAllowed, wire.Corrupt, wire.Internal} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
@@ -198,7 +198,7 @@ func TestReadsAreNotRepeatedInVain(t *testing.T) {
 }
 
 // A write without an ID may have been performed and is not repeated.
-func TestWritesAreNotRepeated(t *testing.T) {
+func TestWritesAreNotRetried(t *testing.T) {
 	ctx := context.Background()
 	for name, write := range map[string]func(c *client.Client) error{
 		"new":     func(c *client.Client) error { _, err := c.NewSession(ctx, wire.NewSession{}); return err },
@@ -224,7 +224,7 @@ func TestWritesAreNotRepeated(t *testing.T) {
 	}
 }
 
-func TestAReadEndsWithItsContext(t *testing.T) {
+func TestReadEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		stopped := errors.New("the user left")
 		ctx, cancel := context.WithCancelCause(t.Context())
@@ -246,7 +246,7 @@ func TestAReadEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestAPauseEndsWithItsContext(t *testing.T) {
+func TestRetryDelayEndsWithContext(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 		defer cancel()
@@ -259,7 +259,7 @@ func TestAPauseEndsWithItsContext(t *testing.T) {
 	})
 }
 
-func TestNamesThatWouldChangeThePath(t *testing.T) {
+func TestNamesThatChangeThePathAreRejected(t *testing.T) {
 	l := local(t, func(w http.ResponseWriter, r *http.Request) { t.Errorf("requested %s", r.URL) })
 	c := newClient(t, client.Options{Transport: l})
 	for _, name := range []string{"", ".", ".."} {
@@ -284,7 +284,7 @@ func TestNamesThatWouldChangeThePath(t *testing.T) {
 	}
 }
 
-func TestListsComeByPages(t *testing.T) {
+func TestListReadsAllPages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var asked []string
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
@@ -327,7 +327,7 @@ func TestListsComeByPages(t *testing.T) {
 	})
 }
 
-func TestAListEndsWithAnError(t *testing.T) {
+func TestListEndsWithError(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
@@ -351,7 +351,7 @@ func TestAListEndsWithAnError(t *testing.T) {
 	})
 }
 
-func TestAListThatLeadsBackEnds(t *testing.T) {
+func TestListWithRepeatedCursorEnds(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
 			responseWriter(w, wire.Page[wire.Session]{Items: make([]wire.Session, 1), Cursor: "same"})

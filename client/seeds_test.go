@@ -53,9 +53,9 @@ func (s *talk) titles(q client.Query) string {
 	return strings.Join(all, ", ")
 }
 
-// TestOperationsOfTheSeeds performs the operations of the predecessor protocols with the
+// TestPredecessorOperations performs the operations of the predecessor protocols with the
 // client.
-func TestOperationsOfTheSeeds(t *testing.T) {
+func TestPredecessorOperations(t *testing.T) {
 	for name, do := range map[string]func(*talk){
 		"send":               (*talk).send,
 		"stream":             (*talk).stream,

@@ -82,7 +82,7 @@ func TestStreamTurnGivesUpAfterTwoBrokenConnections(t *testing.T) {
 	})
 }
 
-func TestStreamTurnOfASlowListenerGoesOn(t *testing.T) {
+func TestStreamTurnWithSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(0, mishap{slow, 1, 0}, mishap{slow, 2, 0}, mishap{slow, 1, 0}, mishap{abort, 1, 0}, mishap{slow, 1, 0})
 		f.script = script()
@@ -93,7 +93,7 @@ func TestStreamTurnOfASlowListenerGoesOn(t *testing.T) {
 	})
 }
 
-func TestStreamTurnThatFails(t *testing.T) {
+func TestStreamTurnFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(0)
 		f.script = append(script()[:2], newEvent(wire.TurnFailed, wire.Problem{Kind: wire.Upstream, Message: "the model is gone", Hint: "wait"}))
@@ -108,7 +108,7 @@ func TestStreamTurnThatFails(t *testing.T) {
 	})
 }
 
-func TestStreamTurnThatFailsWithoutAReason(t *testing.T) {
+func TestStreamTurnFailsWithoutProblem(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(0)
 		f.script = []wire.Event{{Name: wire.TurnFailed, Session: session}}
@@ -119,7 +119,7 @@ func TestStreamTurnThatFailsWithoutAReason(t *testing.T) {
 	})
 }
 
-func TestStreamTurnThatIsRefused(t *testing.T) {
+func TestStreamTurnRefused(t *testing.T) {
 	for _, p := range []wire.Problem{{Kind: wire.NotFound, Message: "no session"}, {Kind: wire.Busy, Message: "20 wait"}, {Kind: wire.Closing, Message: "going"}} {
 		synctest.Test(t, func(t *testing.T) {
 			asked := 0
@@ -135,7 +135,7 @@ func TestStreamTurnThatIsRefused(t *testing.T) {
 	}
 }
 
-func TestStreamTurnEndsWithItsContext(t *testing.T) {
+func TestStreamTurnEndsWithContext(t *testing.T) {
 	for _, fault := range []fault{mute, abort} { // while it waits for events, and between two tries
 		synctest.Test(t, func(t *testing.T) {
 			f := newFake(0, mishap{fault, 2, 0}, mishap{mute, 0, 0})
@@ -150,7 +150,7 @@ func TestStreamTurnEndsWithItsContext(t *testing.T) {
 	}
 }
 
-func TestStreamTurnWithoutAListener(t *testing.T) {
+func TestStreamTurnStopsWithItsListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		f := newFake(0, mishap{abort, 2, 0})
 		f.script = script()
@@ -182,7 +182,7 @@ func TestTurn(t *testing.T) {
 	})
 }
 
-func TestTurnIsAskedOnceMoreUnderTheSameID(t *testing.T) {
+func TestTurnIsRetriedWithTheSameID(t *testing.T) {
 	breaks := map[string]func(w http.ResponseWriter){
 		"before the answer": func(w http.ResponseWriter) { panic(http.ErrAbortHandler) },
 		"within the answer": func(w http.ResponseWriter) {
@@ -232,7 +232,7 @@ func TestTurnGivesUp(t *testing.T) {
 	})
 }
 
-func TestTurnWithNothingToSayHasNoID(t *testing.T) {
+func TestEmptyTurnHasNoID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 			if turn := readTurn(t, r); turn.ID != "" {
@@ -246,7 +246,7 @@ func TestTurnWithNothingToSayHasNoID(t *testing.T) {
 	})
 }
 
-func TestInboundIsAskedOnceMoreUnderTheSameID(t *testing.T) {
+func TestInboundIsRetriedWithTheSameID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var bodies []string
 		c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

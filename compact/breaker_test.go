@@ -85,9 +85,9 @@ func TestBreakerCountsTheSummarizer(t *testing.T) {
 	}
 }
 
-// TestBreakerClosesByItself makes whole runs fail: the breaker is open for the cooldown,
+// TestBreakerClosesAfterCooldown makes whole runs fail: the breaker is open for the cooldown,
 // returns its end, and then allows a run.
-func TestBreakerClosesByItself(t *testing.T) {
+func TestBreakerClosesAfterCooldown(t *testing.T) {
 	const size = 8_000
 	st := open(t, talk(30, 1000)...)
 	j := job(st, echo(size), size)
@@ -123,10 +123,10 @@ func TestTokensBefore(t *testing.T) {
 	}
 }
 
-// TestKeepsTheMessageToBeAnswered compacts the entries before a message that alone exceeds
+// TestKeepsUnansweredMessage compacts the entries before a message that alone exceeds
 // the threshold: the message is kept whole. Without Keep it is not, so that the threshold
 // is met.
-func TestKeepsTheMessageToBeAnswered(t *testing.T) {
+func TestKeepsUnansweredMessage(t *testing.T) {
 	for _, keep := range []bool{true, false} {
 		for _, reason := range []Reason{Threshold, Overflow} {
 			st := open(t, append(talk(10, 500), firn.UserText("Answer this. "+strings.Repeat("and so on ", 1000)))...)

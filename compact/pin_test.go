@@ -210,7 +210,7 @@ d.go
 	}
 }
 
-func TestAsks(t *testing.T) {
+func TestFirstAndLastRequest(t *testing.T) {
 	entries := []firn.Entry{
 		userEntry("<environment>\nos: linux\n</environment>"), userEntry("/clear"), userEntry(" "),
 		reply("Hello."), userEntry("Write a poem."), reply("Done."), userEntry("Longer."), shell("x"),

@@ -129,9 +129,9 @@ func TestSecondRun(t *testing.T) {
 	}
 }
 
-// TestBadModels uses summarizers that fail in every way: the session is compacted each
+// TestFailingSummarizers uses summarizers that fail in every way: the session is compacted each
 // time, and the number of calls is bounded.
-func TestBadModels(t *testing.T) {
+func TestFailingSummarizers(t *testing.T) {
 	const size = 16_000
 	temporary := &provider.Error{Kind: provider.Temporary, Provider: "p", Model: "m"}
 	cases := []struct {
@@ -646,8 +646,8 @@ func TestReported(t *testing.T) {
 	}
 }
 
-// TestNothing checks sessions with nothing to compact.
-func TestNothing(t *testing.T) {
+// TestNothingToCompact checks sessions with nothing to compact.
+func TestNothingToCompact(t *testing.T) {
 	for name, entries := range map[string][]firn.Entry{
 		"empty":  {firn.NewEntry(&firn.Title{Name: "x"})},
 		"small":  talk(2, 100),
@@ -675,8 +675,8 @@ func TestNothing(t *testing.T) {
 	}
 }
 
-// TestKeeps checks that as much is kept as the settings specify if there is room for it.
-func TestKeeps(t *testing.T) {
+// TestKeptTokens checks that as much is kept as the settings specify if there is room for it.
+func TestKeptTokens(t *testing.T) {
 	for _, turns := range []int{26, 60, 170} {
 		for _, reason := range []Reason{Manual, Threshold, Overflow} {
 			st := open(t, talk(turns, 1000)...)

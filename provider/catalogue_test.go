@@ -142,8 +142,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestFindTrueNames checks that names in actual use are found in the embedded catalog.
-func TestFindTrueNames(t *testing.T) {
+// TestFindNamesInUse checks that names in actual use are found in the embedded catalog.
+func TestFindNamesInUse(t *testing.T) {
 	for _, name := range []string{
 		"anthropic claude-sonnet-4-5-20250929", "anthropic claude-3-5-sonnet-latest", "anthropic claude-opus-4-1",
 		"openai gpt-5", "openai gpt-4o-2024-08-06", "openai o3-mini", "openrouter anthropic/claude-sonnet-4.5", "openrouter openai/gpt-5:nitro",

@@ -87,7 +87,7 @@ func TestPostIsRefused(t *testing.T) {
 	}
 }
 
-func TestPostReadsABoundedComplaint(t *testing.T) {
+func TestPostReadsBoundedError(t *testing.T) {
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		w.WriteHeader(500)
 		for { // until the client disconnects
@@ -102,7 +102,7 @@ func TestPostReadsABoundedComplaint(t *testing.T) {
 	}
 }
 
-func TestPostNeverArrives(t *testing.T) {
+func TestPostConnectionFails(t *testing.T) {
 	refused := "http://" + basetest.DeadAddress(t)
 	plain := serve(t, func(w http.ResponseWriter, r *http.Request) {})
 	rude := serve(t, func(w http.ResponseWriter, r *http.Request) { panic(http.ErrAbortHandler) })
@@ -213,7 +213,7 @@ func TestPostIsCancelled(t *testing.T) {
 	}
 }
 
-func TestPostLetsGoWhenClosed(t *testing.T) {
+func TestPostReleasesConnection(t *testing.T) {
 	gone := make(chan bool, 1)
 	server := serve(t, func(w http.ResponseWriter, r *http.Request) {
 		io.Copy(io.Discard, r.Body)
@@ -411,8 +411,8 @@ func TestPostOverTLS(t *testing.T) {
 	}
 }
 
-// TestBlot checks that the API key is removed from errors.
-func TestBlot(t *testing.T) {
+// TestAPIKeyIsRemovedFromErrors checks that the API key is removed from errors.
+func TestAPIKeyIsRemovedFromErrors(t *testing.T) {
 	e := endpoint("")
 	for _, err := range []error{
 		&provider.Error{Message: "not with " + key}, &provider.Error{Code: key}, &provider.Error{Err: errors.New("odd: " + key)},

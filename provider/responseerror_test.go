@@ -14,7 +14,7 @@ import (
 var noon = time.Date(2026, 3, 1, 12, 0, 0, 0, time.UTC)
 
 // Each case is an actual response of a provider.
-func TestComplaint(t *testing.T) {
+func TestErrorMessage(t *testing.T) {
 	tests := []struct {
 		name   string
 		status int
@@ -103,7 +103,7 @@ func TestComplaint(t *testing.T) {
 }
 
 // Each case is an error within a stream that began with a success status.
-func TestStreamComplaint(t *testing.T) {
+func TestStreamErrorMessage(t *testing.T) {
 	tests := []struct {
 		name, body string
 		kind       provider.Kind

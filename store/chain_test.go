@@ -274,9 +274,9 @@ func TestPrepareAllocates(t *testing.T) {
 	}
 }
 
-// TestIDsOfAClockDaysAhead appends entries from a client whose clock is days ahead, then
+// TestIDsFromAClockDaysAhead appends entries from a client whose clock is days ahead, then
 // entries without IDs. All must be accepted, with unique IDs.
-func TestIDsOfAClockDaysAhead(t *testing.T) {
+func TestIDsFromAClockDaysAhead(t *testing.T) {
 	t.Parallel()
 	ahead := func(d time.Duration) firn.EntryID {
 		n := uint64(time.Now().Add(d).UnixMilli()) << 20

@@ -91,7 +91,7 @@ func TestLoadOrCreateWithoutClaims(t *testing.T) {
 	}
 }
 
-func TestLoadOrCreateYields(t *testing.T) {
+func TestLoadOrCreateConcurrently(t *testing.T) {
 	b := &binder{Store: memstore.New(memstore.Options{}), keys: map[string]firn.ID{}, other: "theirs"}
 	if id, err := store.LoadOrCreate(t.Context(), b, "k"); id != "theirs" || err != nil {
 		t.Errorf("LoadOrCreate = %s, %v", id, err)

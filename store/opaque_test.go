@@ -47,7 +47,7 @@ func TestPrepareOpaque(t *testing.T) {
 	}
 }
 
-func TestPrepareOpaqueTakesItsTime(t *testing.T) {
+func TestPrepareOpaqueKeepsItsTime(t *testing.T) {
 	const raw = `{"type":"x","id":"a","parentId":"head","timestamp":"2020-02-02T02:02:02.020Z"}`
 	got := prepare(t, tail, firn.Entry{ID: "a", Body: &firn.Opaque{Type: "x", Raw: json.RawMessage(raw)}})[0]
 	if got.Time.Format("2006-01-02T15:04:05.000Z") != "2020-02-02T02:02:02.020Z" || string(got.Body.(*firn.Opaque).Raw) != raw {
@@ -55,7 +55,7 @@ func TestPrepareOpaqueTakesItsTime(t *testing.T) {
 	}
 }
 
-func TestPrepareTakesThePartsOwnType(t *testing.T) {
+func TestPrepareReadsTypeOfPart(t *testing.T) {
 	part := firn.OpaquePart{Raw: json.RawMessage(`{"a":1,"type":"x"}`)}
 	m := &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{part, firn.OpaquePart{Raw: json.RawMessage(`[1]`)}}}
 	got := prepare(t, tail, firn.Entry{Body: m})[0].Body.(*firn.Message).Parts

@@ -75,7 +75,7 @@ func TestRecent(t *testing.T) {
 	}
 }
 
-func TestHeard(t *testing.T) {
+func TestEarliestAppend(t *testing.T) {
 	now := time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
 	made := now.Add(-1000 * time.Hour)
 	if got, want := store.EarliestAppend(nameAt(made), now), made.Add(-5*time.Minute); !got.Equal(want) {

@@ -9,7 +9,7 @@ import (
 	"firn.dev/store"
 )
 
-func TestCheckOutside(t *testing.T) {
+func TestCheckEntriesFromOutside(t *testing.T) {
 	custom := func(kind string) firn.Entry { return firn.Entry{Body: &firn.Custom{Type: kind}} }
 	with := func(name string) firn.Entry {
 		e := firn.UserText("x")

@@ -79,7 +79,7 @@ func poisoned(b firn.Body) firn.Body {
 	return b
 }
 
-func TestGateReachesEveryText(t *testing.T) {
+func TestPrepareCleansEveryText(t *testing.T) {
 	bodies := append(specimens(), &firn.Header{})
 	for i := range bodies {
 		given, same := poisoned(bodies[i]), poisoned(append(specimens(), &firn.Header{})[i])
@@ -112,7 +112,7 @@ func TestGateReachesEveryText(t *testing.T) {
 	}
 }
 
-func TestGateSharesWhatIsClean(t *testing.T) {
+func TestPrepareDoesNotCopyCleanEntries(t *testing.T) {
 	extra := firn.Fields{{Name: "a", Value: json.RawMessage("1")}}
 	m := user("fine")
 	got := prepare(t, tail, firn.Entry{ID: "a", Body: m, Extra: extra})[0]
@@ -124,7 +124,7 @@ func TestGateSharesWhatIsClean(t *testing.T) {
 	}
 }
 
-func TestGateCleansFieldsOfTheEntry(t *testing.T) {
+func TestPrepareCleansEntryFields(t *testing.T) {
 	extra := make(firn.Fields, 0, 4)
 	extra = append(extra, firn.Field{Name: "n" + poison, Value: json.RawMessage("1")})
 	e := firn.Entry{ID: "a", Body: user("x"), Extra: extra}
@@ -142,7 +142,7 @@ func TestGateCleansFieldsOfTheEntry(t *testing.T) {
 	}
 }
 
-func TestGateFillsInArguments(t *testing.T) {
+func TestPrepareFillsInArguments(t *testing.T) {
 	call := &firn.Message{Role: firn.RoleAssistant, Time: now, Parts: []firn.Part{firn.ToolCall{ID: "1", Name: "ls"}}}
 	got := prepare(t, tail, firn.Entry{Body: call})[0]
 	if args := got.Body.(*firn.Message).Parts[0].(firn.ToolCall).Arguments; string(args) != "{}" {

@@ -52,8 +52,8 @@ func TestTagsAreReadBack(t *testing.T) {
 	}
 }
 
-// TestTagsOfOthers checks that tags written by other software are converted.
-func TestTagsOfOthers(t *testing.T) {
+// TestTagsOfOtherPrograms checks that tags written by other software are converted.
+func TestTagsOfOtherPrograms(t *testing.T) {
 	for _, test := range []struct {
 		kind, data, want string
 		ok               bool

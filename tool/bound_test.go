@@ -29,7 +29,7 @@ func numbered(n int) string {
 	return b.String()
 }
 
-func TestWhatFitsIsNotTouched(t *testing.T) {
+func TestBoundKeepsWhatFits(t *testing.T) {
 	for name, parts := range map[string][]firn.Part{
 		"nothing":     nil,
 		"a line":      texts("hello"),
@@ -55,7 +55,7 @@ func TestBoundKeepsBeginningAndEnd(t *testing.T) {
 	has(t, text, "8,004 lines left out here]") // 998 at each end are kept
 }
 
-func TestBoundCountsWhatIsMissing(t *testing.T) {
+func TestBoundCountsOmissions(t *testing.T) {
 	whole := numbered(500)
 	shown, _ := tool.Bound(texts(whole), tool.Limits{Chars: 1000})
 	text := firn.JoinText(shown)
@@ -108,9 +108,9 @@ func TestBoundKeepsImagesInTheirPlaces(t *testing.T) {
 	}
 }
 
-// TestBoundHolds checks for many shapes that the output is within the limits, begins and
+// TestBoundInvariants checks for many shapes that the output is within the limits, begins and
 // ends like the input, and is not truncated again.
-func TestBoundHolds(t *testing.T) {
+func TestBoundInvariants(t *testing.T) {
 	random := rand.New(rand.NewPCG(1, 2))
 	pieces := []string{"a", "\n", "bc", "é", "😀", "\n\n", "\xff", strings.Repeat("x", 150), strings.Repeat("y\n", 30), ""}
 	for range 3000 {

@@ -157,7 +157,7 @@ func TestCalcRefuses(t *testing.T) {
 	}
 }
 
-func TestCalcTellsTheFraction(t *testing.T) {
+func TestCalcReportsFraction(t *testing.T) {
 	type calc struct{ Value, Exact string }
 	if got := details[calc](t, result(t, tool.Calc(), args{"expression": "2/6"})); got != (calc{"0.333333333333333", "1/3"}) {
 		t.Errorf("got %+v", got)

@@ -66,7 +66,7 @@ func TestListDirIsBounded(t *testing.T) {
 	lacks(t, call(t, find(t, w, "list_dir"), nil), "there are more")
 }
 
-func TestToolsStopWhenTheyAreNotWanted(t *testing.T) {
+func TestToolsAreCanceled(t *testing.T) {
 	w := workspace(t, map[string]string{"a.txt": "x"})
 	for _, tl := range append(w.Tools(), tool.Calc(), tool.Now(nil), tool.Remember(nil), tool.Forget(nil)) {
 		if _, err := tl.Run(ended(t), []byte(`{}`)); err == nil {

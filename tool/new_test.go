@@ -96,7 +96,7 @@ func keeper[T any](into *T) tool.Tool {
 	})
 }
 
-func TestArgumentsAreReadLeniently(t *testing.T) {
+func TestLenientArguments(t *testing.T) {
 	seven := 7
 	cases := map[string]struct {
 		given string
@@ -132,7 +132,7 @@ func TestArgumentsAreReadLeniently(t *testing.T) {
 	}
 }
 
-func TestWrongArgumentsAreTold(t *testing.T) {
+func TestInvalidArguments(t *testing.T) {
 	cases := map[string]struct{ given, want string }{
 		"nothing":         {``, `text is missing; id is missing`},
 		"null":            {`null`, `text is missing; id is missing`},
@@ -175,7 +175,7 @@ func TestWrongArgumentsAreTold(t *testing.T) {
 	}
 }
 
-func TestManyMistakesAreBounded(t *testing.T) {
+func TestManyArgumentErrorsAreBounded(t *testing.T) {
 	var b strings.Builder
 	b.WriteString(`{"id":"1","text":"t"`)
 	for i := range 100 {
@@ -189,7 +189,7 @@ func TestManyMistakesAreBounded(t *testing.T) {
 	}
 }
 
-func TestNothingToGive(t *testing.T) {
+func TestToolWithoutArguments(t *testing.T) {
 	tl := tool.New("x", "", func(context.Context, struct{}) (tool.Result, error) { return tool.TextResult("ran"), nil })
 	if got := call(t, tl, nil); got != "ran" {
 		t.Errorf("got %q", got)
@@ -197,7 +197,7 @@ func TestNothingToGive(t *testing.T) {
 	has(t, fails(t, tl, args{"a": 1}).Error(), `"a" is unknown: there are none`)
 }
 
-func TestACallThatIsNotWantedDoesNotBegin(t *testing.T) {
+func TestCanceledCallDoesNotStart(t *testing.T) {
 	tl := tool.Func("x", "", nil, func(context.Context, json.RawMessage) (tool.Result, error) {
 		t.Error("it ran")
 		return tool.Result{}, nil

@@ -36,7 +36,7 @@ func TestNow(t *testing.T) {
 	}
 }
 
-func TestNowHasAClock(t *testing.T) {
+func TestNowUsesSystemClock(t *testing.T) {
 	before := time.Now().Truncate(time.Second)
 	at := details[struct{ Time time.Time }](t, result(t, tool.Now(nil), nil)).Time
 	if at.Before(before) || at.After(time.Now()) {

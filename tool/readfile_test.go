@@ -94,9 +94,9 @@ func TestReadFileIsBounded(t *testing.T) {
 	has(t, call(t, read, args{"path": "line.txt", "offset": 2}), "next\n")
 }
 
-// TestAHugeFileIsNotReadToItsEnd reads from a sparse file of 1 TB, which would take minutes
+// TestHugeFileIsNotReadCompletely reads from a sparse file of 1 TB, which would take minutes
 // to read.
-func TestAHugeFileIsNotReadToItsEnd(t *testing.T) {
+func TestHugeFileIsNotReadCompletely(t *testing.T) {
 	w := workspace(t, map[string]string{"huge.txt": numbered(3000)})
 	path := filepath.Join(w.Dir(), "huge.txt")
 	if err := os.Truncate(path, 1<<40); err != nil {
@@ -109,7 +109,7 @@ func TestAHugeFileIsNotReadToItsEnd(t *testing.T) {
 	}
 }
 
-func TestReadingEndsWhenItIsNotWanted(t *testing.T) {
+func TestReadingIsCanceled(t *testing.T) {
 	w := workspace(t, map[string]string{"huge.txt": numbered(3000)})
 	path := filepath.Join(w.Dir(), "huge.txt")
 	if err := os.Truncate(path, 1<<40); err != nil {
@@ -128,7 +128,7 @@ func TestReadingEndsWhenItIsNotWanted(t *testing.T) {
 	}
 }
 
-func TestBinaryFilesAreToldAsSuch(t *testing.T) {
+func TestBinaryFilesAreReported(t *testing.T) {
 	w := workspace(t, map[string]string{
 		"nul.bin":   "abc\x00def",
 		"utf16.txt": "\xff\xfea\x00b\x00",
@@ -147,9 +147,9 @@ func TestBinaryFilesAreToldAsSuch(t *testing.T) {
 	}
 }
 
-// TestACharacterAcrossTheSniff reads text with a character across the end of the bytes that
+// TestCharacterAcrossSniffBoundary reads text with a character across the end of the bytes that
 // are checked for binary content.
-func TestACharacterAcrossTheSniff(t *testing.T) {
+func TestCharacterAcrossSniffBoundary(t *testing.T) {
 	for shift := range 4 {
 		text := strings.Repeat("x", shift) + strings.Repeat("😀", 5000) + "\n"
 		w := workspace(t, map[string]string{"a.txt": text})

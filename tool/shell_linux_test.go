@@ -9,9 +9,9 @@ import (
 // strayer starts a process that leaves the process group, and waits until it runs.
 const strayer = `echo begun; setsid sh -c 'trap "" HUP INT TERM; exec 3>alive; echo up >&3; touch ready; setsid sleep 1000 & exec sleep 1000' & while [ ! -e ready ]; do sleep 0.01; done`
 
-// TestStraysEnd checks that a process that leaves the process group of a command and keeps
-// its output open ends with the command.
-func TestStraysEnd(t *testing.T) {
+// TestDetachedProcessesEnd checks that a process that leaves the process group of a command
+// and keeps its output open ends with the command.
+func TestDetachedProcessesEnd(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
 	done := start(t.Context(), t, impatient(t, dir), args{"command": strayer})
@@ -33,9 +33,9 @@ func TestStrayChild(t *testing.T) {
 	}
 }
 
-// TestStraysEndWithUs kills the process that runs a command with SIGKILL: processes that
-// left the command's group end too.
-func TestStraysEndWithUs(t *testing.T) {
+// TestDetachedProcessesEndWithParent kills the process that runs a command with SIGKILL:
+// processes that left the command's group end too.
+func TestDetachedProcessesEndWithParent(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
 	child := exec.Command(os.Args[0], "-test.run", "^TestStrayChild$")

@@ -64,7 +64,7 @@ func TestShell(t *testing.T) {
 	}
 }
 
-func TestShellTellsFailure(t *testing.T) {
+func TestShellReportsFailure(t *testing.T) {
 	r := result(t, shell(t, t.TempDir()), args{"command": "echo broken; exit 3"})
 	if got := firn.JoinText(r.Parts); got != "broken\n[exit code 3]" || !r.IsError {
 		t.Errorf("got %q, an error: %v", got, r.IsError)
@@ -81,7 +81,7 @@ func TestShellTellsFailure(t *testing.T) {
 	}
 }
 
-func TestShellHasNoEnvironmentOfItsOwn(t *testing.T) {
+func TestShellEnvironment(t *testing.T) {
 	t.Setenv("FIRN_TEST_SECRET", "secret")
 	bare := tool.Shell(tool.ShellOptions{Dir: t.TempDir()})
 	if got := call(t, bare, args{"command": "echo [$FIRN_TEST_SECRET$HOME]"}); got != "[]\n" {
@@ -207,7 +207,7 @@ func TestCancelEndsACommand(t *testing.T) {
 	}
 }
 
-func TestACommandMayEndGently(t *testing.T) {
+func TestCommandHandlesSIGTERM(t *testing.T) {
 	dir := t.TempDir()
 	path := fifo(t, dir)
 	ctx, cancel := context.WithCancel(t.Context())
@@ -218,9 +218,9 @@ func TestACommandMayEndGently(t *testing.T) {
 	alive.ends()
 }
 
-// TestWhatIsLeftInTheBackgroundIsEnded checks a child that keeps the output open, and one
+// TestBackgroundProcessesAreEnded checks a child that keeps the output open, and one
 // that does not.
-func TestWhatIsLeftInTheBackgroundIsEnded(t *testing.T) {
+func TestBackgroundProcessesAreEnded(t *testing.T) {
 	for name, redirect := range map[string]string{"with the output": "", "without": ">/dev/null 2>&1"} {
 		t.Run(name, func(t *testing.T) {
 			dir := t.TempDir()
@@ -253,7 +253,7 @@ func TestLargeOutputKeepsItsEnds(t *testing.T) {
 	has(t, text, "xéé", "éé\n[", "bytes of output dropped here]\néé", "éx")
 }
 
-func TestHugeOutputIsNotHeld(t *testing.T) {
+func TestHugeOutputIsNotBuffered(t *testing.T) {
 	r := result(t, shell(t, t.TempDir()), args{"command": "head -c 20000000 /dev/zero | tr '\\0' x"})
 	if text := firn.JoinText(r.Parts); len(text) > 1<<20+100 {
 		t.Errorf("%d bytes are kept", len(text))

@@ -32,7 +32,7 @@ func shells(t *testing.T, dir string) map[string]tool.Tool {
 	return all
 }
 
-func TestShellInTheBackground(t *testing.T) {
+func TestShellBackground(t *testing.T) {
 	dir := t.TempDir()
 	if err := syscall.Mkfifo(filepath.Join(dir, "go"), 0o600); err != nil {
 		t.Fatal(err)

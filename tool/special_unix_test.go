@@ -59,7 +59,7 @@ func TestDevicesAreLeftAlone(t *testing.T) {
 	}
 }
 
-func TestNamesThatAreOdd(t *testing.T) {
+func TestUnusualFileNames(t *testing.T) {
 	files := map[string]string{"two\nlines.txt": "needle", "tab\t.txt": "needle", "straße.txt": "needle", "[1]: x": "needle"}
 	if runtime.GOOS == "linux" { // other systems accept only names that are valid text
 		files["bad\xff.txt"] = "needle"

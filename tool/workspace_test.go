@@ -43,7 +43,7 @@ func TestToolsOfAWorkspace(t *testing.T) {
 	}
 }
 
-func TestAClosedWorkspaceIsToldAsSuch(t *testing.T) {
+func TestClosedWorkspace(t *testing.T) {
 	w := workspace(t, map[string]string{"a.txt": "x"})
 	w.Close()
 	for _, tl := range w.Tools() {
@@ -98,7 +98,7 @@ func escapes(t *testing.T) (*tool.Workspace, string, []string) {
 	}
 }
 
-func TestNothingLeadsOut(t *testing.T) {
+func TestNoPathLeavesTheWorkspace(t *testing.T) {
 	w, outer, paths := escapes(t)
 	for _, path := range paths {
 		for _, name := range []string{"read_file", "list_dir", "glob", "grep", "write_file", "edit_file"} {
@@ -159,7 +159,7 @@ func TestAbsolutePathsThroughALinkToTheWorkspace(t *testing.T) {
 	}
 }
 
-func TestLinksThatGoInACircle(t *testing.T) {
+func TestLinkCycles(t *testing.T) {
 	w := workspace(t, nil)
 	for name, target := range map[string]string{"a": "b", "b": "a", "c": "c/x"} {
 		if err := os.Symlink(target, filepath.Join(w.Dir(), name)); err != nil {
@@ -172,7 +172,7 @@ func TestLinksThatGoInACircle(t *testing.T) {
 	}
 }
 
-func TestWhatIsMissingIsToldWithWhatIsThere(t *testing.T) {
+func TestMissingFilesSuggestOthers(t *testing.T) {
 	w := workspace(t, map[string]string{"src/main.go": "", "src/Main_test.go": "", "src/manual.txt": "", "README.md": "", "zzz": ""})
 	read := find(t, w, "read_file")
 	for path, want := range map[string]string{
@@ -193,8 +193,8 @@ func TestWhatIsMissingIsToldWithWhatIsThere(t *testing.T) {
 	lacks(t, fails(t, read, args{"path": "qqqq"}).Error(), "there is")
 }
 
-// TestWhatIsNotPermitted reads a file without read permission, which only root can read.
-func TestWhatIsNotPermitted(t *testing.T) {
+// TestPermissionDenied reads a file without read permission, which only root can read.
+func TestPermissionDenied(t *testing.T) {
 	w := workspace(t, map[string]string{"locked.txt": "x"})
 	path := filepath.Join(w.Dir(), "locked.txt")
 	if err := os.Chmod(path, 0); err != nil {

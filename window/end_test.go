@@ -38,9 +38,9 @@ func TestCollectReturnsTheEnd(t *testing.T) {
 	}
 }
 
-// TestPathEndIsAPositionOfTheStore checks that the end of a collected path can be used as a
+// TestPathEndIsAStorePosition checks that the end of a collected path can be used as a
 // condition for Append and as a position for Follow.
-func TestPathEndIsAPositionOfTheStore(t *testing.T) {
+func TestPathEndIsAStorePosition(t *testing.T) {
 	ctx, st, id := t.Context(), memstore.New(memstore.Options{}), firn.NewID()
 	collect := func() window.Path {
 		t.Helper()

@@ -180,9 +180,9 @@ func TestFitCounter(t *testing.T) {
 	check(t, "thirteen letters", ids(p.Fit(13, letters{}).Entries), "e3")
 }
 
-// TestOutOfSeveral checks that omissions are listed after the uncollected entries, in
-// order, and that the original path is unchanged.
-func TestOutOfSeveral(t *testing.T) {
+// TestOmissionsAreListedInOrder checks that omissions are listed after the uncollected
+// entries, in order, and that the original path is unchanged.
+func TestOmissionsAreListedInOrder(t *testing.T) {
 	p := sketch("u1 a1 u2 a2 u3 a3")
 	p.Out = append(make([]window.Omission, 0, 8), window.Omission{Why: window.Compacted, Count: -1, Before: 7})
 	limited := p.Limit(2)

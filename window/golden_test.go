@@ -158,7 +158,7 @@ func TestPiGoldens(t *testing.T) {
 	for _, file := range files {
 		name := strings.TrimSuffix(filepath.Base(file), ".context.json")
 		if better[name] != "" {
-			continue // see TestBetterThanPi
+			continue // see TestMoreMessagesThanPi
 		}
 		t.Run(name, func(t *testing.T) {
 			want, p := readGolden(t, name), collectFile(t, corpus+name+".jsonl")
@@ -191,7 +191,7 @@ var better = map[string]firn.EntryID{
 	"forked_session":             "901b220b", // its parent, a label, was not copied
 }
 
-func TestBetterThanPi(t *testing.T) {
+func TestMoreMessagesThanPi(t *testing.T) {
 	for name, at := range better {
 		t.Run(name, func(t *testing.T) {
 			want, p := readGolden(t, name), collectFile(t, corpus+name+".jsonl")

@@ -11,9 +11,9 @@ import (
 	"firn.dev/window"
 )
 
-// TestKnew checks that a user message sent while an answer is being written appears after the
-// answer and the results of its calls.
-func TestKnew(t *testing.T) {
+// TestMessageDuringAnswerComesAfter checks that a user message sent while an answer is being
+// written appears after the answer and the results of its calls.
+func TestMessageDuringAnswerComesAfter(t *testing.T) {
 	first, second := firn.NewEntry(firn.UserText("first").Body), firn.NewEntry(firn.UserText("second").Body)
 	third, known := firn.NewEntry(firn.UserText("third").Body), window.WithLastSeen(firn.NewEntry(firn.AssistantText("known").Body), first.ID)
 	title := firn.NewEntry(&firn.Title{Name: "x"})

@@ -285,8 +285,8 @@ func without(entries []firn.Entry, gone map[int]bool) []firn.Entry {
 	return kept
 }
 
-// TestFitKeepsItsLimit compares Fit with a slow reference implementation.
-func TestFitKeepsItsLimit(t *testing.T) {
+// TestFitMatchesReference compares Fit with a slow reference implementation.
+func TestFitMatchesReference(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := collectLog(t, drawChoices(rt, "session", 600).session())
 		budget := rapid.Int64Range(-1, 400).Draw(rt, "budget")
@@ -296,8 +296,8 @@ func TestFitKeepsItsLimit(t *testing.T) {
 	})
 }
 
-// TestLimitKeepsItsLimit compares Limit with a slow reference implementation.
-func TestLimitKeepsItsLimit(t *testing.T) {
+// TestLimitMatchesReference compares Limit with a slow reference implementation.
+func TestLimitMatchesReference(t *testing.T) {
 	rapid.Check(t, func(rt *rapid.T) {
 		p := collectLog(t, drawChoices(rt, "session", 600).session())
 		turns := rapid.IntRange(1, 6).Draw(rt, "turns")
@@ -323,9 +323,9 @@ func TestLimitKeepsItsLimit(t *testing.T) {
 	})
 }
 
-// TestFitLeavesLittleToTheRules checks that the rules add only a few words per repair to a
+// TestRulesAddLittleAfterFit checks that the rules add only a few words per repair to a
 // path that fits.
-func TestFitLeavesLittleToTheRules(t *testing.T) {
+func TestRulesAddLittleAfterFit(t *testing.T) {
 	const words = 64 // tokens
 	p := collectLog(t, busySession(500))
 	for budget := int64(50); budget < 2000; budget += 150 {

@@ -231,8 +231,8 @@ func TestACP(t *testing.T) {
 	verifies(t, home)
 }
 
-// TestACPBesideAGateway uses an agent of a running gateway, which has its own tools.
-func TestACPBesideAGateway(t *testing.T) {
+// TestACPWithGateway uses an agent of a running gateway, which has its own tools.
+func TestACPWithGateway(t *testing.T) {
 	home := t.TempDir()
 	startServe(t, home)
 	e := startACP(t, home, nil)

@@ -110,10 +110,10 @@ func bytesRead(t *testing.T, home string, args ...string) (int, string) {
 	return read, out.String()
 }
 
-// TestFlatCost runs the commands that show or move the end of a session on sessions of 2 MB
-// and 200 MB with the same live part: they read about the same number of bytes. Turns are
-// tested on 2 and 20 MB, with the index that recall uses.
-func TestFlatCost(t *testing.T) {
+// TestCostDoesNotDependOnLength runs the commands that show or move the end of a session on
+// sessions of 2 MB and 200 MB with the same live part: they read about the same number of
+// bytes. Turns are tested on 2 and 20 MB, with the index that recall uses.
+func TestCostDoesNotDependOnLength(t *testing.T) {
 	t.Parallel()
 	for _, c := range []struct {
 		small, large int

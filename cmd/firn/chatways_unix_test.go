@@ -78,9 +78,9 @@ func newChatWays(t *testing.T) []chatWay {
 	return ways
 }
 
-// TestChatWays runs every tool and flag of firn chat, and the commands about files, without a
+// TestChatOptions runs every tool and flag of firn chat, and the commands about files, without a
 // gateway, with one of the same home, and with one of another home. The outputs are the same.
-func TestChatWays(t *testing.T) {
+func TestChatOptions(t *testing.T) {
 	ways := newChatWays(t)
 	key := []string{"--key", "agent:main:ways"}
 	for _, x := range []struct {

@@ -10,8 +10,8 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// TestNoCore checks the limits of a running gateway.
-func TestNoCore(t *testing.T) {
+// TestNoCoreDump checks the limits of a running gateway.
+func TestNoCoreDump(t *testing.T) {
 	out := linetest.NewRecorder(t)
 	cmd := firnCommand(t.TempDir(), "serve", "--json")
 	cmd.Stdout, cmd.Stderr = out, linetest.NewRecorder(t)

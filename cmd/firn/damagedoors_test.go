@@ -8,9 +8,9 @@ import (
 	"github.com/modelcontextprotocol/go-sdk/mcp"
 )
 
-// TestDamageAtTheDoors reads damaged sessions of each kind over MCP and ACP: damage is
+// TestDamageOverOtherProtocols reads damaged sessions of each kind over MCP and ACP: damage is
 // reported there too, and nothing is reported for intact ones.
-func TestDamageAtTheDoors(t *testing.T) {
+func TestDamageOverOtherProtocols(t *testing.T) {
 	home := t.TempDir()
 	kinds := damageKinds()
 	ids, lasts := make([]string, len(kinds)), make([]string, len(kinds))

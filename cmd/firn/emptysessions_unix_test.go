@@ -79,9 +79,9 @@ func TestEmptyChatLeavesNothing(t *testing.T) {
 	}
 }
 
-// TestPromisedSession creates sessions without entries, over HTTP and by firn new. They are
-// not listed, but can be used by ID after the gateway was killed, and are listed then.
-func TestPromisedSession(t *testing.T) {
+// TestSessionWithoutEntries creates sessions without entries, over HTTP and by firn new. They
+// are not listed, but can be used by ID after the gateway was killed, and are listed then.
+func TestSessionWithoutEntries(t *testing.T) {
 	home := t.TempDir()
 	gateway, out := firnCommand(home, "serve", "--json"), linetest.NewRecorder(t)
 	gateway.Stdout = out

@@ -15,10 +15,10 @@ import (
 	"firn.dev/wire"
 )
 
-// TestKilledGatewayGoesOn kills firn serve with SIGKILL while it answers one message and
+// TestKilledGatewayAnswersQueue kills firn serve with SIGKILL while it answers one message and
 // two more are queued, all acknowledged. The next gateway answers each of them once, in
 // order, without any request.
-func TestKilledGatewayGoesOn(t *testing.T) {
+func TestKilledGatewayAnswersQueue(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	killed, out := firnCommand(home, "serve", "--json"), linetest.NewRecorder(t)
 	killed.Env = append(killed.Env, "OPENAI_BASE_URL="+server.URL, "OPENAI_API_KEY=x", "FIRN_MODEL=openai/slow")

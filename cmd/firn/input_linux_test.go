@@ -57,9 +57,9 @@ func TestTerminalInput(t *testing.T) {
 	verify(t, home)
 }
 
-// TestTerminalLook checks what is sent in a locale without UTF-8, with NO_COLOR, and on a
-// light background.
-func TestTerminalLook(t *testing.T) {
+// TestTerminalColorsAndCharset checks what is sent in a locale without UTF-8, with NO_COLOR,
+// and on a light background.
+func TestTerminalColorsAndCharset(t *testing.T) {
 	home := t.TempDir()
 	if err := os.WriteFile(filepath.Join(home, "firn.toml"), []byte("[chat]\nkeys = \"vim\"\n"), 0o600); err != nil {
 		t.Fatal(err)

@@ -6,10 +6,10 @@ import (
 	"testing"
 )
 
-// TestRemoteGatewayRunsNothingUnasked chats at a terminal with the gateway of another home
+// TestRemoteGatewayNeedsApproval chats at a terminal with the gateway of another home
 // whose settings approve every call. Without a flag it is offered no tool that writes or
 // runs commands; with --approve it is.
-func TestRemoteGatewayRunsNothingUnasked(t *testing.T) {
+func TestRemoteGatewayNeedsApproval(t *testing.T) {
 	theirs, ours, dir := t.TempDir(), t.TempDir(), realDir(t)
 	settings := "[defaults.approvals]\nmode = 'everything'\n"
 	if err := os.WriteFile(filepath.Join(theirs, "firn.toml"), []byte(settings), 0o600); err != nil {

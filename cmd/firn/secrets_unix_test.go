@@ -85,10 +85,10 @@ func parrot(t *testing.T) *httptest.Server {
 	return s
 }
 
-// TestSecretsAreNotTold runs a gateway with secrets in all possible places and triggers
+// TestSecretsAreNotLeaked runs a gateway with secrets in all possible places and triggers
 // errors. Afterwards no log, response, metric or span contains a secret, and clients with
 // only a token do not see file paths.
-func TestSecretsAreNotTold(t *testing.T) {
+func TestSecretsAreNotLeaked(t *testing.T) {
 	const key, header, file, spans, basic, pushes = "sk-key-9f8e7d6c5b4a", "header-1a2b3c4d5e6f", "file-0f9e8d7c6b5a", "spans-77aa88bb99cc", "pass-word-5566778899", "pushes-2468ace02468"
 	received, private := newHearsay(), newHearsay()
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {

@@ -111,8 +111,8 @@ var reading = strings.Fields(`approvals approvals-rules bin bin-ls blame browse 
 	search convert export jobs keys keys-ls keys-show open status token token-ls usage backup backup-verify doctor verify completion
 	config config-check config-get config-path help mcp-ls mcp-test model sessions sync-status sync-log sync-identity version`)
 
-// TestUndoIsKnownOfEveryCommand compares the tables with the existing commands.
-func TestUndoIsKnownOfEveryCommand(t *testing.T) {
+// TestEveryCommandHasUndo compares the tables with the existing commands.
+func TestEveryCommandHasUndo(t *testing.T) {
 	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "cli.md"))
 	if err != nil {
 		t.Fatal(err)

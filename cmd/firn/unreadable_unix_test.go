@@ -24,10 +24,10 @@ var unreadable = map[string]func(path string) error{
 	"a file of mode 000": nil, // root may read it
 }
 
-// TestOneUnreadableFileCostsThatFile makes one of three transcripts unreadable: search and
+// TestUnreadableFileDoesNotHideOthers makes one of three transcripts unreadable: search and
 // grep return the results of the others, name the unreadable one, and report it by their
 // exit code; the list shows all sessions.
-func TestOneUnreadableFileCostsThatFile(t *testing.T) {
+func TestUnreadableFileDoesNotHideOthers(t *testing.T) {
 	for what, put := range unreadable {
 		t.Run(what, func(t *testing.T) {
 			if put == nil && os.Geteuid() == 0 {

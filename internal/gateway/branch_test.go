@@ -216,7 +216,7 @@ func lastTitle(t *testing.T, r *room, id firn.ID) (name firn.Title) {
 	return name
 }
 
-func TestForkElsewhere(t *testing.T) {
+func TestForkWithOptions(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
 		for _, ref := range []firn.EntryID{"answer-2", "#4"} {
@@ -253,8 +253,9 @@ func TestForkElsewhere(t *testing.T) {
 	})
 }
 
-// TestForkLeavesBehind checks that entries about the old session only are not copied.
-func TestForkLeavesBehind(t *testing.T) {
+// TestForkSkipsEntriesAboutTheOriginal checks that entries about the old session only are not
+// copied.
+func TestForkSkipsEntriesAboutTheOriginal(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		custom := func(id, kind, data string) firn.Entry {
 			return body(id, &firn.Custom{Type: kind, Data: json.RawMessage(data)})
@@ -321,9 +322,9 @@ func TestForkOfALongSession(t *testing.T) {
 	}
 }
 
-// TestForksSendTheSame checks on random sessions that a fork of the head sends the same
+// TestForkSendsSameWindow checks on random sessions that a fork of the head sends the same
 // window.
-func TestForksSendTheSame(t *testing.T) {
+func TestForkSendsSameWindow(t *testing.T) {
 	r := newRoom(t, memRoomStore(), "")
 	for seed := range 40 {
 		id := r.talk(2)

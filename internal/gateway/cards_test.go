@@ -67,8 +67,8 @@ func TestCardsOfAllViews(t *testing.T) {
 	})
 }
 
-// TestBranchThatWasLeft checks that a branch can be read by its last entry.
-func TestBranchThatWasLeft(t *testing.T) {
+// TestAbandonedBranch checks that a branch can be read by its last entry.
+func TestAbandonedBranch(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := garden(r)
 		const want = "user-1/compacted answer-1/compacted user-2/other-branch answer-2/other-branch"
@@ -128,9 +128,9 @@ func TestOneEntry(t *testing.T) {
 	})
 }
 
-// TestFirstPageIsFlat checks that the cost of the first page does not depend on the length
-// of the session, and that its size is bounded.
-func TestFirstPageIsFlat(t *testing.T) {
+// TestFirstPageCostIsConstant checks that the cost of the first page does not depend on the
+// length of the session, and that its size is bounded.
+func TestFirstPageCostIsConstant(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{})
 	text := strings.Repeat("some **words** and `code`\n\n```go\nfunc f() { return \"x\" }\n```\n\n", 40)

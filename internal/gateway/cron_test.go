@@ -65,9 +65,9 @@ func TestJobOverClockChanges(t *testing.T) {
 	}
 }
 
-// TestJobIsNoUser checks that the message of a job is recorded as a machine message, does
-// not count as user activity, and reaches the model.
-func TestJobIsNoUser(t *testing.T) {
+// TestJobMessageIsAMachineMessage checks that the message of a job is recorded as a machine
+// message, does not count as user activity, and reaches the model.
+func TestJobMessageIsAMachineMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/other" })).start()
 		before := o.job("nightly")
@@ -98,8 +98,8 @@ func TestJobIsNoUser(t *testing.T) {
 	})
 }
 
-// TestEachRunIsFresh checks that runs are independent of each other.
-func TestEachRunIsFresh(t *testing.T) {
+// TestJobRunsAreIndependent checks that runs are independent of each other.
+func TestJobRunsAreIndependent(t *testing.T) {
 	for name, make := range map[string]func(t *testing.T) store.Store{
 		"memory": func(*testing.T) store.Store { return inMemory() },
 		"files": func(t *testing.T) store.Store {
@@ -147,8 +147,8 @@ func TestEachRunIsFresh(t *testing.T) {
 	}
 }
 
-// TestMissed stops the gateway repeatedly while a job is due.
-func TestMissed(t *testing.T) {
+// TestMissedRuns stops the gateway repeatedly while a job is due.
+func TestMissedRuns(t *testing.T) {
 	for name, c := range map[string]struct {
 		catchUp bool
 		runs    int
@@ -186,8 +186,8 @@ func TestMissed(t *testing.T) {
 	}
 }
 
-// TestNewJobMissesNothing checks that a job that never ran has no missed runs.
-func TestNewJobMissesNothing(t *testing.T) {
+// TestNewJobHasNoMissedRuns checks that a job that never ran has no missed runs.
+func TestNewJobHasNoMissedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.CatchUp = true })).start()
 		o.pass(time.Hour)

@@ -9,10 +9,10 @@ import (
 	"firn.dev/store/memstore"
 )
 
-// TestTurnsOfTheirOwnDoNotWait checks that followup messages are answered as soon as the
+// TestFollowupDoesNotWaitForDebounce checks that followup messages are answered as soon as the
 // lane is free, and collected ones after the debounce interval, which may pass during the
 // previous turn.
-func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
+func TestFollowupDoesNotWaitForDebounce(t *testing.T) {
 	for name, c := range map[string]struct {
 		mode string
 		// ran is how long the first turn ran after the second message arrived.
@@ -50,9 +50,9 @@ func TestTurnsOfTheirOwnDoNotWait(t *testing.T) {
 	}
 }
 
-// TestWhoNeverStopsTalking checks that a stream of collected messages delays the answer,
+// TestDebounceIsBounded checks that a stream of collected messages delays the answer,
 // but not forever.
-func TestWhoNeverStopsTalking(t *testing.T) {
+func TestDebounceIsBounded(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		first := d.send("one", "collect")
@@ -81,9 +81,9 @@ func TestWhoNeverStopsTalking(t *testing.T) {
 	})
 }
 
-// TestWhoHasTheAnswerGoesOn checks that a client can continue immediately after its answer:
-// the message is not queued even if the lane of the last turn has not ended.
-func TestWhoHasTheAnswerGoesOn(t *testing.T) {
+// TestClientContinuesAfterItsAnswer checks that a client can continue immediately after its
+// answer: the message is not queued even if the lane of the last turn has not ended.
+func TestClientContinuesAfterItsAnswer(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	const turns = 300
 	for range turns {

@@ -170,8 +170,8 @@ func TestLargeEntriesMakeShortPages(t *testing.T) {
 	}
 }
 
-// TestBranchOfAFileAtFault checks that the branch of a damaged file is that of the tree.
-func TestBranchOfAFileAtFault(t *testing.T) {
+// TestBranchOfADamagedFile checks that the branch of a damaged file is that of the tree.
+func TestBranchOfADamagedFile(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{}, says("user-1", "one"), answers("answer-1", "uno"))
 	path := got(r.Session(r.ctx, string(id)))(t).Files[0]

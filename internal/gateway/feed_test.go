@@ -61,9 +61,9 @@ func appendText(t *testing.T, g *gateway.Gateway, id firn.ID, text string) firn.
 	return done.End
 }
 
-// TestFollowersShare checks that an entry is read and encoded once for all listeners of a
-// session, and that each receives all entries in order.
-func TestFollowersShare(t *testing.T) {
+// TestFollowersShareEncodedEntries checks that an entry is read and encoded once for all
+// listeners of a session, and that each receives all entries in order.
+func TestFollowersShareEncodedEntries(t *testing.T) {
 	g, st, id := feedStand(t)
 	end := appendText(t, g, id, "before")
 	const followers, entries = 200, 50

@@ -98,8 +98,8 @@ func TestHook(t *testing.T) {
 	})
 }
 
-// TestHookAgain repeats a call with an ID, also while it is queued.
-func TestHookAgain(t *testing.T) {
+// TestRepeatedHookCall repeats a call with an ID, also while it is queued.
+func TestRepeatedHookCall(t *testing.T) {
 	for name, key := range map[string]string{"its own": "", "one for all": "main"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -131,9 +131,9 @@ func TestHookAgain(t *testing.T) {
 	}
 }
 
-// TestHookIntoTalk calls a hook during a turn of a user's session: the message is queued,
+// TestHookDuringUserTurn calls a hook during a turn of a user's session: the message is queued,
 // is not a user message, and does not extend the session's lifetime.
-func TestHookIntoTalk(t *testing.T) {
+func TestHookDuringUserTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "main", Enabled: true}}))
 		s, err := o.NewSession(t.Context(), wire.NewSession{Key: "main"})
@@ -168,9 +168,9 @@ func TestHookIntoTalk(t *testing.T) {
 	})
 }
 
-// TestHookOfRemoved calls a hook whose session was removed: a new session is started, but
-// not for a call that was accepted before.
-func TestHookOfRemoved(t *testing.T) {
+// TestHookWithRemovedSession calls a hook whose session was removed: a new session is
+// started, but not for a call that was accepted before.
+func TestHookWithRemovedSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "news", Enabled: true}}))
 		defer o.close()

@@ -146,9 +146,9 @@ func TestResets(t *testing.T) {
 	})
 }
 
-// TestSilenceUndone undoes an idle reset: the resumed session counts as in use, whether the
+// TestUndoIdleReset undoes an idle reset: the resumed session counts as in use, whether the
 // reset is undone or the key is pointed at it.
-func TestSilenceUndone(t *testing.T) {
+func TestUndoIdleReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()
@@ -230,9 +230,9 @@ func TestCommandsInMessages(t *testing.T) {
 	})
 }
 
-// TestRemovedIsOver removes the session of a key: it receives no more messages unless it is
-// restored or the key is pointed at it.
-func TestRemovedIsOver(t *testing.T) {
+// TestRemovedSessionGetsNoMessages removes the session of a key: it receives no more messages
+// unless it is restored or the key is pointed at it.
+func TestRemovedSessionGetsNoMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()
@@ -328,9 +328,9 @@ func TestSubject(t *testing.T) {
 	})
 }
 
-// TestManyAtTheDoor sends the first messages of a key concurrently and checks that they are
-// in one session.
-func TestManyAtTheDoor(t *testing.T) {
+// TestConcurrentFirstMessages sends the first messages of a key concurrently and checks that
+// they are in one session.
+func TestConcurrentFirstMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()

@@ -12,9 +12,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestSentAgainAfterAReset checks that a retry of a message goes to the session that holds
+// TestRetryAfterReset checks that a retry of a message goes to the session that holds
 // it, even if that has expired; the next message starts a new session.
-func TestSentAgainAfterAReset(t *testing.T) {
+func TestRetryAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
 		defer o.close()
@@ -40,9 +40,9 @@ func TestSentAgainAfterAReset(t *testing.T) {
 	})
 }
 
-// TestSentAgainBehindAReset checks that a retry is accepted once, however often and in
+// TestRetryAfterSeveralResets checks that a retry is accepted once, however often and in
 // whatever way the session of its key was replaced.
-func TestSentAgainBehindAReset(t *testing.T) {
+func TestRetryAfterSeveralResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := staff(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
 		defer o.close()

@@ -39,9 +39,9 @@ func (d *deaf) Purge(context.Context, firn.ID, string, ...firn.EntryID) (store.R
 	return store.Receipt{}, d.refuse
 }
 
-// TestUnheard checks that a machine message that cannot be stored fails for the caller and
-// is not sent to the model.
-func TestUnheard(t *testing.T) {
+// TestUnsavedMachineMessageFails checks that a machine message that cannot be stored fails
+// for the caller and is not sent to the model.
+func TestUnsavedMachineMessageFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.Join(firn.ErrNotSaved, errors.New("the disk is full"))
 		o := staff(t, &deaf{inMemory(), full}, time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), func(s *Setup) {
@@ -86,8 +86,8 @@ func TestMaintainFails(t *testing.T) {
 // plain is a store without optional interfaces.
 type plain struct{ store.Store }
 
-// TestPlainStore checks the error of a store without keys.
-func TestPlainStore(t *testing.T) {
+// TestStoreWithoutExtras checks the error of a store without keys.
+func TestStoreWithoutExtras(t *testing.T) {
 	o := staff(t, plain{inMemory()}, time.Now(), nightly(nil))
 	defer o.close()
 	if _, err := o.RunJob(t.Context(), "nightly"); !errors.Is(err, firn.ErrUnsupported) {

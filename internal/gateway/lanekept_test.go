@@ -20,9 +20,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestWaitingOutlivesACompaction compacts a session with queued messages before the gateway
+// TestQueueSurvivesCompaction compacts a session with queued messages before the gateway
 // is killed: the next one finds each of them once, in order.
-func TestWaitingOutlivesACompaction(t *testing.T) {
+func TestQueueSurvivesCompaction(t *testing.T) {
 	for name, second := range map[string]string{"the last message is kept": "two", "nothing is kept": "two " + strings.Repeat("and so on ", 1000)} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -98,9 +98,9 @@ func TestStopForgetsWhatWasDropped(t *testing.T) {
 	})
 }
 
-// TestStoppedBeforeItBegan stops a session after a message arrived and before its turn
+// TestStoppedBeforeTurnStarts stops a session after a message arrived and before its turn
 // started, and checks that the waiting caller gets the error.
-func TestStoppedBeforeItBegan(t *testing.T) {
+func TestStoppedBeforeTurnStarts(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		over := newTicket(waiting{ID: "over"})
@@ -124,9 +124,9 @@ func TestStoppedBeforeItBegan(t *testing.T) {
 	})
 }
 
-// TestNotKeptIsNotAccepted checks that a caller that waits only for durability gets an
+// TestUnsavedMessageFails checks that a caller that waits only for durability gets an
 // error if the message was not stored, in any order of events.
-func TestNotKeptIsNotAccepted(t *testing.T) {
+func TestUnsavedMessageFails(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
 	l := &lane{g: d.lanes, id: "s"}
@@ -161,9 +161,9 @@ func (s *stuckStore) Append(ctx context.Context, id firn.ID, expect store.Pos, e
 	return s.Store.Append(ctx, id, expect, entries...)
 }
 
-// TestASlowSessionHoldsUpNoOther blocks a write of one session while its turn ends and
+// TestSlowSessionDoesNotBlockOthers blocks a write of one session while its turn ends and
 // checks that other sessions continue.
-func TestASlowSessionHoldsUpNoOther(t *testing.T) {
+func TestSlowSessionDoesNotBlockOthers(t *testing.T) {
 	st := &stuckStore{Store: memstore.New(memstore.Options{}), text: "slow", begun: make(chan struct{}), going: make(chan struct{})}
 	d := open(t, st)
 	d.createSession("other")

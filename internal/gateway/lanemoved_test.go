@@ -12,9 +12,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestMovedWhileItIsAnswered moves the head back during a turn: the sender gets a conflict,
+// TestRewindDuringTurn moves the head back during a turn: the sender gets a conflict,
 // and a retry does not add the message again.
-func TestMovedWhileItIsAnswered(t *testing.T) {
+func TestRewindDuringTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		d.gate <- struct{}{}
@@ -65,9 +65,9 @@ func TestMovedWhileItIsAnswered(t *testing.T) {
 	})
 }
 
-// TestTwinThatFailed checks that findTicket ignores a failed message even before its lane
-// has removed it, but returns running and answered ones.
-func TestTwinThatFailed(t *testing.T) {
+// TestFindTicketIgnoresFailed checks that findTicket ignores a failed message even before its
+// lane has removed it, but returns running and answered ones.
+func TestFindTicketIgnoresFailed(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
 	failed, answered, waits := newTicket(waiting{ID: "failed"}), newTicket(waiting{ID: "answered"}), newTicket(waiting{ID: "waits"})

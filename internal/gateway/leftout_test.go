@@ -16,9 +16,9 @@ import (
 // alonePeers is a cluster with one gateway.
 type alonePeers struct{ Peers }
 
-// TestMessagesFromElsewhereAreKept checks that a lane forgets exactly those dropped messages
+// TestDroppedMessagesOfAnotherGateway checks that a lane forgets exactly those dropped messages
 // that another gateway has delivered.
-func TestMessagesFromElsewhereAreKept(t *testing.T) {
+func TestDroppedMessagesOfAnotherGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		for range 10 {
@@ -39,9 +39,9 @@ func TestMessagesFromElsewhereAreKept(t *testing.T) {
 	})
 }
 
-// TestNamedOnce requeues a batch twice: dropped messages are reported again after a turn
-// that tried to report them, and not after one that did not get so far.
-func TestNamedOnce(t *testing.T) {
+// TestDroppedMessagesAreReportedOnce requeues a batch twice: dropped messages are reported
+// again after a turn that tried to report them, and not after one that did not get so far.
+func TestDroppedMessagesAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: "a", Text: "one too many"}}, summarize: true}
@@ -61,10 +61,10 @@ func TestNamedOnce(t *testing.T) {
 	})
 }
 
-// TestDroppedIsSentAgain fills the queue and sends the dropped message again with its ID, as
-// its problem asks for: before a turn names it as dropped, and after. It must be in the log
-// once, as itself or named by another.
-func TestDroppedIsSentAgain(t *testing.T) {
+// TestDroppedMessageIsRetried fills the queue and sends the dropped message again with its
+// ID, as its problem asks for: before a turn names it as dropped, and after. It must be in
+// the log once, as itself or named by another.
+func TestDroppedMessageIsRetried(t *testing.T) {
 	for _, c := range []struct {
 		mode  string
 		named bool
@@ -121,9 +121,9 @@ func TestDroppedIsSentAgain(t *testing.T) {
 	}
 }
 
-// TestDroppedIsBeingNamed sends a dropped message again while a turn is about to name it,
-// and after that turn could not be stored.
-func TestDroppedIsBeingNamed(t *testing.T) {
+// TestDroppedMessageIsRetriedWhileReported sends a dropped message again while a turn is
+// about to name it, and after that turn could not be stored.
+func TestDroppedMessageIsRetriedWhileReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		d.send("start", "collect")

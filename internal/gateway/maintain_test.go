@@ -217,9 +217,9 @@ func TestMaintainSize(t *testing.T) {
 	})
 }
 
-// TestMaintainMuchLater sets the clock 400 days ahead: warn mode changes nothing, and open
+// TestMaintainAfter400Days sets the clock 400 days ahead: warn mode changes nothing, and open
 // sessions are never touched.
-func TestMaintainMuchLater(t *testing.T) {
+func TestMaintainAfter400Days(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := shelf(t, inMemory(), time.Now())
 		release := o.block()
@@ -257,10 +257,10 @@ func TestMaintainMuchLater(t *testing.T) {
 	})
 }
 
-// TestMaintainLeavesFiles runs maintenance ten times after 400 days, with the default
+// TestMaintainChangesNoFiles runs maintenance ten times after 400 days, with the default
 // settings and with limits in warn mode: no file is created, removed or changed. Sessions
 // removed in enforce mode are restored byte for byte.
-func TestMaintainLeavesFiles(t *testing.T) {
+func TestMaintainChangesNoFiles(t *testing.T) {
 	home := t.TempDir()
 	st, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -320,8 +320,9 @@ func filesOf(t *testing.T, dir string) map[string]string {
 	return files
 }
 
-// TestMaintainSpares uses a session, or points a key at it, between plan and execution.
-func TestMaintainSpares(t *testing.T) {
+// TestMaintainSkipsSessionsUsedMeanwhile uses a session, or points a key at it, between plan
+// and execution.
+func TestMaintainSkipsSessionsUsedMeanwhile(t *testing.T) {
 	for name, meanwhile := range map[string]func(o *office) error{
 		"spoke": func(o *office) error {
 			_, err := o.st.Append(o.t.Context(), "ada-then", store.Any, firn.NewEntry(firn.UserText("wait").Body))
@@ -359,8 +360,8 @@ func TestMaintainSpares(t *testing.T) {
 	}
 }
 
-// TestMaintainByItself checks the hourly maintenance.
-func TestMaintainByItself(t *testing.T) {
+// TestMaintainHourly checks the hourly maintenance.
+func TestMaintainHourly(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		o := shelf(t, inMemory(), today)
 		setup := *o.setup.Load()

@@ -36,9 +36,9 @@ func (c *counting) Inspect(ctx context.Context, id firn.ID) (store.Info, error) 
 	return c.Store.Inspect(ctx, id)
 }
 
-// TestPagesLookAtTheirSessionsOnly checks that a page inspects only its own sessions,
+// TestPageReadsOnlyItsSessions checks that a page inspects only its own sessions,
 // wherever it is in the list.
-func TestPagesLookAtTheirSessionsOnly(t *testing.T) {
+func TestPageReadsOnlyItsSessions(t *testing.T) {
 	home := t.TempDir()
 	files, err := filestore.Open(home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {

@@ -41,9 +41,10 @@ func owing(t *testing.T) (d *desk, list chan struct{}) {
 	return d, list
 }
 
-// TestOwedIsAnsweredFirst checks that a gateway accepts messages before recovery has
-// finished, and that recovered messages of the session are still answered first, and once.
-func TestOwedIsAnsweredFirst(t *testing.T) {
+// TestRecoveredMessagesAreAnsweredFirst checks that a gateway accepts messages before
+// recovery has finished, and that recovered messages of the session are still answered first,
+// and once.
+func TestRecoveredMessagesAreAnsweredFirst(t *testing.T) {
 	for name, early := range map[string]bool{"somebody talks before it is found": true, "nobody does": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
@@ -68,9 +69,9 @@ func TestOwedIsAnsweredFirst(t *testing.T) {
 	}
 }
 
-// TestOwedIsKnownByItsName checks that a retry of a message that was queued when the
+// TestRecoveredMessageIsRetried checks that a retry of a message that was queued when the
 // gateway was killed returns its answer without adding it again.
-func TestOwedIsKnownByItsName(t *testing.T) {
+func TestRecoveredMessageIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, list := owing(t)
 		d.StartRecovery()
@@ -84,8 +85,8 @@ func TestOwedIsKnownByItsName(t *testing.T) {
 	})
 }
 
-// TestGoOnEnds checks that a closing gateway leaves recovery to the next one.
-func TestGoOnEnds(t *testing.T) {
+// TestRecoveryEndsWithTheGateway checks that a closing gateway leaves recovery to the next one.
+func TestRecoveryEndsWithTheGateway(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d, list := owing(t)
 		d.StartRecovery()
@@ -117,9 +118,9 @@ func (l *looked) ReadBack(ctx context.Context, id firn.ID, from store.Pos) iter.
 	return l.Store.ReadBack(ctx, id, from)
 }
 
-// TestRecoverLooksAtTheLatest checks that recovery reads the sessions of the last day and a
+// TestRecoverReadsLatestSessions checks that recovery reads the sessions of the last day and a
 // minimum number, but not all.
-func TestRecoverLooksAtTheLatest(t *testing.T) {
+func TestRecoverReadsLatestSessions(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
 		d := open(t, st)
@@ -142,9 +143,9 @@ func TestRecoverLooksAtTheLatest(t *testing.T) {
 	})
 }
 
-// TestRecoverAfterAJump checks that entries written while the clock was ahead do not hide
+// TestRecoverAfterClockJump checks that entries written while the clock was ahead do not hide
 // older ones.
-func TestRecoverAfterAJump(t *testing.T) {
+func TestRecoverAfterClockJump(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &looked{Store: memstore.New(memstore.Options{}), ids: make(map[firn.ID]bool)}
 		d := open(t, st)

@@ -122,10 +122,10 @@ func TestPurgeEntries(t *testing.T) {
 	})
 }
 
-// TestPurgeWhatRepeats checks that titles, tags, queued messages, results reported to
+// TestPurgeErasesCopies checks that titles, tags, queued messages, results reported to
 // another agent and counters are erased with the content they repeat; totals and user
 // titles are kept, and summaries are named.
-func TestPurgeWhatRepeats(t *testing.T) {
+func TestPurgeErasesCopies(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		custom := func(id, kind, data string) firn.Entry {
 			return body(id, &firn.Custom{Type: kind, Data: json.RawMessage(data)})
@@ -228,10 +228,10 @@ func (h *holed) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2
 	}
 }
 
-// TestPurgeTyped checks that the input history is erased, including queued messages, and
-// before anything else. A partially unreadable session can be erased as a whole, which is
-// reported; its entries cannot.
-func TestPurgeTyped(t *testing.T) {
+// TestPurgeErasesInputHistory checks that the input history is erased, including queued
+// messages, and before anything else. A partially unreadable session can be erased as a
+// whole, which is reported; its entries cannot.
+func TestPurgeErasesInputHistory(t *testing.T) {
 	st := &holed{Store: memRoomStore()}
 	r := newRoom(t, st, "")
 	var typed []string

@@ -58,9 +58,9 @@ func TestRepeatedMessages(t *testing.T) {
 	}
 }
 
-// TestRepeatedUnderAForeignName checks that a retry of an answered message whose ID
+// TestRepeatedWithForeignID checks that a retry of an answered message whose ID
 // contains no time gets that answer.
-func TestRepeatedUnderAForeignName(t *testing.T) {
+func TestRepeatedWithForeignID(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		defer d.shut()

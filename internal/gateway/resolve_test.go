@@ -91,7 +91,7 @@ func TestResolve(t *testing.T) {
 	})
 }
 
-func TestHintOfManyNamesSome(t *testing.T) {
+func TestHintIsLimited(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		for i := range 9 {
 			r.start(firn.Header{Session: firn.ID(fmt.Sprint("same-", i))}, firn.NewEntry(&firn.Title{Name: "twin"}))

@@ -217,9 +217,9 @@ func TestSessionState(t *testing.T) {
 	})
 }
 
-// TestSessionsOfNobody checks that an empty session, or one of an unknown agent, can be
+// TestSessionsWithoutAgent checks that an empty session, or one of an unknown agent, can be
 // viewed.
-func TestSessionsOfNobody(t *testing.T) {
+func TestSessionsWithoutAgent(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		gone := r.start(firn.Header{Agent: "retired"}, says("user-1", "hello"), answers("answer-1", "hi"))
 		s := got(r.Session(r.ctx, string(gone)))(t)
@@ -410,8 +410,8 @@ func TestPatch(t *testing.T) {
 	})
 }
 
-// TestChoicesOutliveCompaction checks that settings survive a compaction.
-func TestChoicesOutliveCompaction(t *testing.T) {
+// TestSettingsSurviveCompaction checks that settings survive a compaction.
+func TestSettingsSurviveCompaction(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.lecture(4)
 		deny := "deny"

@@ -178,9 +178,9 @@ func (m smallModel) Info() provider.Info { return m.info }
 
 const shortResult = "a result that is not long, but not short either"
 
-// TestReasonsBeyondReach checks that the reasons for entries far from the end are
+// TestReasonsFarFromTheEnd checks that the reasons for entries far from the end are
 // determined without building the whole window, and are the same.
-func TestReasonsBeyondReach(t *testing.T) {
+func TestReasonsFarFromTheEnd(t *testing.T) {
 	r, _ := gaugedRoom(t)
 	r.shrink(20_000)
 	failed := answers("f1", "")

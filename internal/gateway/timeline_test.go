@@ -167,8 +167,9 @@ func TestCompactionDetail(t *testing.T) {
 	})
 }
 
-// TestTagsStay checks that lists keep the tags of a session while entries are appended.
-func TestTagsStay(t *testing.T) {
+// TestTagsSurviveAppends checks that lists keep the tags of a session while entries are
+// appended.
+func TestTagsSurviveAppends(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.talk(2)
 		tags := []string{"urgent", "billing"}

@@ -121,7 +121,7 @@ func TestTreeOfCompactions(t *testing.T) {
 	})
 }
 
-func TestTreeOfAFileAtFault(t *testing.T) {
+func TestTreeOfADamagedFile(t *testing.T) {
 	r := fileRoom(t)
 	id := r.start(firn.Header{}, says("user-1", "one"))
 	appendFile(t, got(r.Session(r.ctx, string(id)))(t).Files[0],

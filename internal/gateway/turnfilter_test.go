@@ -36,9 +36,9 @@ func (d *desk) listenTo(turn wire.Turn) *received {
 	return h
 }
 
-// TestListenersHearTheirOwnTurn checks that concurrent clients of a session each receive
+// TestListenersReceiveTheirOwnTurn checks that concurrent clients of a session each receive
 // the events of their own turn only.
-func TestListenersHearTheirOwnTurn(t *testing.T) {
+func TestListenersReceiveTheirOwnTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		first := d.listenTo(wire.Turn{Text: "one", Queue: "followup"})
@@ -97,9 +97,9 @@ func count1(names []string, name string) int {
 	return n
 }
 
-// TestSteeringHearsTheTurnThatRuns checks that the sender of a steered message receives the
+// TestSteeredMessageReceivesRunningTurn checks that the sender of a steered message receives the
 // events of the running turn.
-func TestSteeringHearsTheTurnThatRuns(t *testing.T) {
+func TestSteeredMessageReceivesRunningTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		first := d.listenTo(wire.Turn{Text: "one", Queue: "followup"})

@@ -122,9 +122,9 @@ func TestStatus(t *testing.T) {
 	})
 }
 
-// TestUsageByTwo checks reports by two dimensions, and that cached results equal new ones
-// after an append, for a shorter period, and in another time zone.
-func TestUsageByTwo(t *testing.T) {
+// TestUsageByTwoDimensions checks reports by two dimensions, and that cached results equal
+// new ones after an append, for a shorter period, and in another time zone.
+func TestUsageByTwoDimensions(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		other := answers("", "by another")
 		other.Body.(*firn.Message).Model = "other"

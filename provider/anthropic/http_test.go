@@ -118,7 +118,7 @@ func seen(t *testing.T, body string) (url string, last *http.Request, sent *[]by
 	return server.URL, last, sent
 }
 
-func TestWhatIsSent(t *testing.T) {
+func TestSentRequest(t *testing.T) {
 	url, last, sent := seen(t, string(streams(t)["text"]))
 	m := New(Options{Name: bound, Key: "k", URL: url, Header: http.Header{"anthropic-beta": {"a", "b"}, "X-Mine": {"m"}}})
 	req := ask("Hello?")

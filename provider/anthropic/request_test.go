@@ -135,9 +135,9 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestCountingAsksForTheSame checks that the counted request equals the one that would be
-// sent.
-func TestCountingAsksForTheSame(t *testing.T) {
+// TestCountedRequestEqualsSentRequest checks that the counted request equals the one that
+// would be sent.
+func TestCountedRequestEqualsSentRequest(t *testing.T) {
 	for name, r := range requests() {
 		body, err := encode(r.settings, r.req, answering)
 		if err != nil {
@@ -189,7 +189,7 @@ func TestDocumentsAreSent(t *testing.T) {
 	}
 }
 
-func TestWhatHasNoPlace(t *testing.T) {
+func TestInvalidWindows(t *testing.T) {
 	item := func(role firn.Role, parts ...firn.Part) window.Window {
 		return window.Window{Items: []window.Item{{Message: firn.Message{Role: role, Parts: parts}}}}
 	}

@@ -233,7 +233,7 @@ func checkCut(t *testing.T, r io.Reader, at, whole int) {
 	}
 }
 
-func TestStreamsThatMakeNoSense(t *testing.T) {
+func TestInvalidStreams(t *testing.T) {
 	event := func(data string) string { return string(sse.Append(nil, sse.Event{Data: []byte(data)})) }
 	begin := event(`{"type":"message_start","message":{"usage":{"input_tokens":1}}}`)
 	end := event(`{"type":"message_delta","delta":{"stop_reason":"end_turn"}}`) + event(`{"type":"message_stop"}`)

@@ -305,8 +305,8 @@ func sameButUsage(a, b *firn.Message) bool {
 	return messageNotation(&x) == messageNotation(&y)
 }
 
-// TestGoingAway checks that no event is sent after the consumer stops.
-func TestGoingAway(t *testing.T) {
+// TestConsumerStops checks that no event is sent after the consumer stops.
+func TestConsumerStops(t *testing.T) {
 	captures(t, func(t *testing.T, a api, _ string, body []byte) {
 		total := len(a.read(t, bytes.NewReader(body)).deltas) + 1
 		for n := 1; n <= total; n++ {
@@ -323,9 +323,9 @@ func TestGoingAway(t *testing.T) {
 	})
 }
 
-// TestSentBack checks that a logged answer is sent back to its model in a form that it
+// TestAnswerIsSentBack checks that a logged answer is sent back to its model in a form that it
 // accepts, including its marks.
-func TestSentBack(t *testing.T) {
+func TestAnswerIsSentBack(t *testing.T) {
 	captures(t, func(t *testing.T, a api, name string, body []byte) {
 		o := a.read(t, bytes.NewReader(body))
 		if o.done == nil {

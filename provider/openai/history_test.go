@@ -150,9 +150,9 @@ func someTools() []provider.Tool {
 	}
 }
 
-// TestNeverRefused checks that the request built from any log is accepted by the server,
-// and always has the same bytes.
-func TestNeverRefused(t *testing.T) {
+// TestEveryRequestIsAccepted checks that the request built from any log is accepted by the
+// server, and always has the same bytes.
+func TestEveryRequestIsAccepted(t *testing.T) {
 	for _, s := range servers() {
 		t.Run(s.name, func(t *testing.T) {
 			info, encode := s.model()
@@ -179,9 +179,9 @@ func TestNeverRefused(t *testing.T) {
 	}
 }
 
-// TestPrefixStays checks that each request of a conversation begins with the bytes of the
+// TestPrefixIsStable checks that each request of a conversation begins with the bytes of the
 // previous one, so that a provider's cache finds them.
-func TestPrefixStays(t *testing.T) {
+func TestPrefixIsStable(t *testing.T) {
 	for _, s := range servers() {
 		t.Run(s.name, func(t *testing.T) {
 			info, encode := s.model()

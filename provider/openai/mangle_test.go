@@ -15,9 +15,9 @@ import (
 	"firn.dev/provider"
 )
 
-// TestMangled reads streams with lost, repeated or reordered events and with missing or
+// TestMangledStreams reads streams with lost, repeated or reordered events and with missing or
 // invalid members. The result is an answer that can be logged or an error with a kind.
-func TestMangled(t *testing.T) {
+func TestMangledStreams(t *testing.T) {
 	for _, a := range apis() {
 		files, err := filepath.Glob(filepath.Join("testdata", a.name, "*.sse"))
 		if err != nil {

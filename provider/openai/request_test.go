@@ -105,9 +105,9 @@ func TestRequests(t *testing.T) {
 	}
 }
 
-// TestThoughtsGoBack checks that a profile that keeps thinking sends it back in the member
+// TestThinkingIsSentBack checks that a profile that keeps thinking sends it back in the member
 // it was received in.
-func TestThoughtsGoBack(t *testing.T) {
+func TestThinkingIsSentBack(t *testing.T) {
 	win := window.Window{Items: []window.Item{
 		{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "Hello."}}}},
 		{Message: firn.Message{Role: firn.RoleAssistant, Parts: []firn.Part{
@@ -143,8 +143,8 @@ func TestNotSent(t *testing.T) {
 	}
 }
 
-// TestCheckersBite checks that the validators reject requests with a single error.
-func TestCheckersBite(t *testing.T) {
+// TestValidatorsReject checks that the validators reject requests with a single error.
+func TestValidatorsReject(t *testing.T) {
 	const chat = `{"model":"m","stream":true,"messages":[{"role":"user","content":"a"},{"role":"assistant","content":null,"tool_calls":[{"id":"c","type":"function","function":{"name":"f","arguments":"{}"}}]},{"role":"tool","content":"r","tool_call_id":"c"}]}`
 	const responses = `{"model":"m","stream":true,"store":false,"input":[{"type":"message","role":"user","content":[{"type":"input_text","text":"a"}]},` +
 		`{"type":"reasoning","id":"rs_1","encrypted_content":"x","summary":[]},{"type":"function_call","id":"fc_1","call_id":"c","name":"f","arguments":"{}"},{"type":"function_call_output","call_id":"c","output":"r"}]}`

@@ -175,8 +175,8 @@ func TestCancelledLate(t *testing.T) {
 	}
 }
 
-// TestTooMuch checks that an endless answer is given up.
-func TestTooMuch(t *testing.T) {
+// TestEndlessAnswer checks that an endless answer is given up.
+func TestEndlessAnswer(t *testing.T) {
 	for _, begin := range []string{"data: ", `{"choices":[`} {
 		client := &http.Client{Transport: transport(func(req *http.Request) (*http.Response, error) {
 			body := io.MultiReader(strings.NewReader(begin), endless{})
@@ -199,8 +199,8 @@ func (endless) Read(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// TestManners checks the options sent to each kind of server.
-func TestManners(t *testing.T) {
+// TestServerOptions checks the options sent to each kind of server.
+func TestServerOptions(t *testing.T) {
 	thinks := provider.Spec{Window: 1, Thinks: true}
 	for _, c := range []struct {
 		options Options
@@ -262,9 +262,9 @@ func TestSystemRole(t *testing.T) {
 	}
 }
 
-// TestUnknownThinkers checks that for OpenAI models missing from the catalog, the name decides
-// whether they think.
-func TestUnknownThinkers(t *testing.T) {
+// TestThinkingOfUnknownModels checks that for OpenAI models missing from the catalog, the
+// name decides whether they think.
+func TestThinkingOfUnknownModels(t *testing.T) {
 	for name, want := range map[string]bool{
 		"o9": true, "o9-mini": true, "gpt-97": true, "gpt-97-mini": true, "gpt-97.3-codex-max": true, "gpt-97-chat-latest": false, "gpt-4x": false, "ollama": false,
 	} {

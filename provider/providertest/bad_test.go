@@ -231,24 +231,24 @@ func lumped(good stream) stream {
 	}
 }
 
-// wanted names the bad model that this process tests; see TestSuiteBites.
+// wanted names the bad model that this process tests; see TestSuiteDetectsViolations.
 const wanted = "FIRN_PROVIDERTEST_BAD"
 
-// TestToy checks that the good toy passes. In a process started by TestSuiteBites the toy
-// is a bad one and must fail.
-func TestToy(t *testing.T) {
+// TestToyModel checks that the good toy passes. In a process started by
+// TestSuiteDetectsViolations the toy is a bad one and must fail.
+func TestToyModel(t *testing.T) {
 	spoil := bad[os.Getenv(wanted)].spoil
 	providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
 		return toy{play, spoil}
 	}, providertest.NoHTTP)
 }
 
-// TestSuiteBites checks that every violation of the contract is detected.
-func TestSuiteBites(t *testing.T) {
+// TestSuiteDetectsViolations checks that every violation of the contract is detected.
+func TestSuiteDetectsViolations(t *testing.T) {
 	for _, name := range slices.Sorted(maps.Keys(bad)) {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()
-			run := "-test.run=^TestToy$"
+			run := "-test.run=^TestToyModel$"
 			if name == "does not stream" {
 				run += "/Answer" // in the other tests the suite would wait long for a delta
 			}

@@ -24,8 +24,8 @@ func TestContract(t *testing.T) {
 	}, providertest.NoHTTP)
 }
 
-// TestContractOfASteadyScript checks a script that always answers the same.
-func TestContractOfASteadyScript(t *testing.T) {
+// TestContractOfAConstantScript checks a script that always answers the same.
+func TestContractOfAConstantScript(t *testing.T) {
 	providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
 		step := scripted.Join(scripted.Think("Hm.", "Well, yes."), scripted.Call("call_1", "now", "{}"))
 		return scripted.New(provider.Info{}, scripted.Forever(step))

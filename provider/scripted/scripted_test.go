@@ -104,7 +104,7 @@ func TestForever(t *testing.T) {
 	}
 }
 
-func TestEnds(t *testing.T) {
+func TestEndOfAnswer(t *testing.T) {
 	say := scripted.Reply("sixteen letters," + " and sixteen ones" + " and then some more")
 	stop := errors.New("stop here")
 	failed := say

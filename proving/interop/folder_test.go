@@ -8,10 +8,10 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestHandoffToAFolder hands a session to a folder that is not the tool's default: the
+// TestHandoffToAnotherDirectory hands a session to a folder that is not the tool's default: the
 // resume command names it. firn verify finds the session there by its ID, a prefix of it
 // and its title.
-func TestHandoffToAFolder(t *testing.T) {
+func TestHandoffToAnotherDirectory(t *testing.T) {
 	t.Parallel()
 	for tool, variable := range map[string]string{"claude": "CLAUDE_CONFIG_DIR", "codex": "CODEX_HOME", "pi": "PI_CODING_AGENT_DIR", "openclaw": "OPENCLAW_STATE_DIR"} {
 		s := newSession(t, filestore.Options{})

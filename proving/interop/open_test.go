@@ -108,9 +108,9 @@ func TestPiLists(t *testing.T) {
 	})
 }
 
-// TestWhatDiffers checks the differences that the package comment lists, so that their
+// TestKnownDifferences checks the differences that the package comment lists, so that their
 // disappearance is noticed.
-func TestWhatDiffers(t *testing.T) {
+func TestKnownDifferences(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		t.Run("an automatic title after the user's", func(t *testing.T) {
 			s := newSession(t, filestore.Options{})

@@ -77,9 +77,9 @@ func TestPiAppendsToTheFirstPart(t *testing.T) {
 	})
 }
 
-// TestPiAndALaterPart shows why pi must not be given a later part: it has no header, and
+// TestPiOverwritesLaterPart shows why pi must not be given a later part: it has no header, and
 // the old line overwrites it.
-func TestPiAndALaterPart(t *testing.T) {
+func TestPiOverwritesLaterPart(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s, _ := twoParts(t)
 		before := readFile(t, s.part(2))

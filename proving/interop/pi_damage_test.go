@@ -46,9 +46,9 @@ func (s *session) mustSend(t *testing.T, p *pi, want ...string) {
 	}
 }
 
-// TestPiKeptOpen lets firn append while pi has the session open. pi continues from its old
-// leaf; firn's messages are then on another branch and not lost.
-func TestPiKeptOpen(t *testing.T) {
+// TestPiAppendsToOldLeaf lets firn append while pi has the session open. pi continues from
+// its old leaf; firn's messages are then on another branch and not lost.
+func TestPiAppendsToOldLeaf(t *testing.T) {
 	eachRelease(t, func(t *testing.T, p *pi) {
 		s := newSession(t, filestore.Options{})
 		s.talk(t, "one")

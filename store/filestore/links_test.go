@@ -8,8 +8,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestLinksOfTwoWriters has two stores append in turn, and check the position between.
-func TestLinksOfTwoWriters(t *testing.T) {
+// TestHashLinksOfTwoWriters has two stores append in turn, and check the position between.
+func TestHashLinksOfTwoWriters(t *testing.T) {
 	home := t.TempDir()
 	one, two := openHome(t, home, filestore.Options{}), openHome(t, home, filestore.Options{})
 	for range 3 {

@@ -37,10 +37,10 @@ func (c countingFile) ReadAt(p []byte, at int64) (int, error) {
 	return n, err
 }
 
-// TestALongLineIsReadOnce reads a session with a line over the limit forwards, backwards
+// TestLongLineIsReadOnce reads a session with a line over the limit forwards, backwards
 // and in lists. The line must be read only once, the result must be the same as without a
 // cache, and a changed file must be read again.
-func TestALongLineIsReadOnce(t *testing.T) {
+func TestLongLineIsReadOnce(t *testing.T) {
 	const limit, length = 20_000, 4_000_000
 	home, id := t.TempDir(), firn.ID("01980000-0000-7000-8000-000000000001")
 	path := filepath.Join(home, "agents", "main", "sessions", string(id)+".jsonl")

@@ -12,9 +12,9 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// TestNeighborsStay checks that removing a session does not touch sessions with similar
-// names.
-func TestNeighborsStay(t *testing.T) {
+// TestRemoveKeepsSimilarNames checks that removing a session does not touch sessions with
+// similar names.
+func TestRemoveKeepsSimilarNames(t *testing.T) {
 	ids := []firn.ID{"a", "a_party", "a_part2x", "a_part", "a_part2.jsonl.x", "a.jsonl.torn-5", "a.jsonl.rescued-x", "a.jsonl", "a_part2_part3x"}
 	ctx := context.Background()
 	st := openHome(t, t.TempDir(), filestore.Options{PartSize: 300, Sync: filestore.SyncNever})

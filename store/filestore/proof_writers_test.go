@@ -314,10 +314,10 @@ func TestFollowAcrossProcesses(t *testing.T) {
 	s.play("rush")
 }
 
-// TestPartsBegunWhileLooking appends to a session and starts new parts between any two file
+// TestNewPartsWhileReading appends to a session and starts new parts between any two file
 // operations of a reader. The reader must see a prefix, and no part as missing or too
 // short.
-func TestPartsBegunWhileLooking(t *testing.T) {
+func TestNewPartsWhileReading(t *testing.T) {
 	const id = firn.ID("s")
 	for _, back := range []bool{false, true} {
 		for moment, met := 1, true; met; moment++ {

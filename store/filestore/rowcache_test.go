@@ -114,9 +114,9 @@ func TestListReadsLittleInTheNextProcess(t *testing.T) {
 	}
 }
 
-// TestCachedRowsAreNotBelieved changes sessions, and damages and deletes the cache. Lists
+// TestCachedRowsAreVerified changes sessions, and damages and deletes the cache. Lists
 // must match the sessions.
-func TestCachedRowsAreNotBelieved(t *testing.T) {
+func TestCachedRowsAreVerified(t *testing.T) {
 	home := t.TempDir()
 	talkOnly(t, home, 1, 0)
 	first, _ := process(t, home, filestore.Options{})

@@ -254,7 +254,7 @@ func TestTableModeAndNewline(t *testing.T) {
 	}
 }
 
-func TestTableKeepsStrangers(t *testing.T) {
+func TestTableKeepsUnknownRows(t *testing.T) {
 	row := func(id string) string {
 		return "{\n    \"sessionId\": \"" + id + "\",\n    \"updatedAt\": 1769947200000\n  }"
 	}
@@ -289,7 +289,7 @@ func TestTableKeepsStrangers(t *testing.T) {
 	}
 }
 
-func TestTableRowsThatPointNowhere(t *testing.T) {
+func TestTableRowsWithoutSession(t *testing.T) {
 	b := newBench(t, `{"a":1,"b":null,"c":{},"d":{"sessionId":7},"e":{"sessionId":""},"f":{"sessionId":"../../x"},"g":[{"sessionId":"s"}],"h":{"SessionID":"s"},"ok":{"sessionId":"s"}}`, tableOptions{
 		Rebuild: func() (map[string]firn.ID, error) { return map[string]firn.ID{"a": "s", "z": "s"}, nil },
 	})
@@ -303,7 +303,7 @@ func TestTableRowsThatPointNowhere(t *testing.T) {
 	}
 }
 
-func TestTableTwiceIsReported(t *testing.T) {
+func TestTableDuplicateKeyIsReported(t *testing.T) {
 	b := newBench(t, `{"k":{"sessionId":"x"},"k":{"sessionId":"y"}}`, tableOptions{})
 	b.points("k", "y")
 	b.points("k", "y")
@@ -340,9 +340,9 @@ func TestTableClaim(t *testing.T) {
 	claim("new", "s4", "s3", nil)
 }
 
-// TestTableTogether checks that concurrent claims of a key all get the same session, also
-// through several tables, and that no binding is lost.
-func TestTableTogether(t *testing.T) {
+// TestTableConcurrentClaims checks that concurrent claims of a key all get the same session,
+// also through several tables, and that no binding is lost.
+func TestTableConcurrentClaims(t *testing.T) {
 	b := newDiskBench(t, sample(t), tableOptions{})
 	other := openTable(b.fs, b.dir, tableOptions{})
 	defer other.close()

@@ -59,7 +59,7 @@ func count(name string) func(r *row) {
 	}
 }
 
-func TestTableTouchWaits(t *testing.T) {
+func TestTableTouchIsDebounced(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{Now: time.Now})
 		fsys := b.fs.(*faultfs.FS)
@@ -120,7 +120,7 @@ func TestTableTouchNothing(t *testing.T) {
 	})
 }
 
-func TestTableTouchAndHand(t *testing.T) {
+func TestTableTouchAndManualEdit(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b := newBench(t, sample(t), tableOptions{})
 		b.must(b.touch(mainKey, func(r *row) {
@@ -245,7 +245,7 @@ func TestTableTouchAfterFailures(t *testing.T) {
 	})
 }
 
-func TestTableTouchTellsWhatCloseCannotSave(t *testing.T) {
+func TestTableCloseReportsUnsavedTouches(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	b.must(b.touch(mainKey, nil))
 	b.fs.(*faultfs.FS).FailNth(1, faultfs.Fault{Of: faultfs.Write})
@@ -285,7 +285,7 @@ func TestTableTouchRefuses(t *testing.T) {
 	b.points(topicKey, "s2")
 }
 
-func TestTableTouchTogether(t *testing.T) {
+func TestTableConcurrentTouches(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{Debounce: time.Millisecond})
 	var wg sync.WaitGroup
 	const people, rounds = 8, 100

@@ -6,9 +6,9 @@ import (
 	"github.com/nats-io/nats.go"
 )
 
-// TestBatchThatBreaksOff reads a batch for which the server sends one message and then neither
+// TestInterruptedBatch reads a batch for which the server sends one message and then neither
 // another nor an end, as a killed or damaged server does.
-func TestBatchThatBreaksOff(t *testing.T) {
+func TestInterruptedBatch(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
 	nc, err := o.Server.Dial()

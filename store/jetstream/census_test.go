@@ -62,7 +62,7 @@ func stamp(t testing.TB, st *jetstream.Store) string {
 	return s
 }
 
-func TestCensus(t *testing.T) {
+func TestListSeesEveryChange(t *testing.T) {
 	t.Parallel()
 	o := options(t)
 	o.Now = func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) } // a stopped clock
@@ -144,7 +144,7 @@ func TestCensus(t *testing.T) {
 	}
 }
 
-func TestStampTellsWhatOthersDo(t *testing.T) {
+func TestStampReportsChangesOfOthers(t *testing.T) {
 	st, o := opened(t)
 	other := another(t, o)
 	mine := stamp(t, st)

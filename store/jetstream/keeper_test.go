@@ -55,7 +55,7 @@ func newClock() *clock {
 func (c *clock) time() time.Time         { return time.Unix(0, c.now.Load()).UTC() }
 func (c *clock) advance(d time.Duration) { c.now.Add(int64(d)) }
 
-func TestRestingSessionsAreSealed(t *testing.T) {
+func TestIdleSessionsAreSealed(t *testing.T) {
 	t.Parallel()
 	o, c := options(t), newClock()
 	o.Now, o.SealAfter = c.time, time.Hour
@@ -162,8 +162,8 @@ func TestManyMessagesAreSealed(t *testing.T) {
 	}
 }
 
-// TestSealingBesideAppends seals continuously while two stores append.
-func TestSealingBesideAppends(t *testing.T) {
+// TestSealingDuringAppends seals continuously while two stores append.
+func TestSealingDuringAppends(t *testing.T) {
 	t.Parallel()
 	o, c := options(t), newClock()
 	o.Now, o.SealAfter = c.time, time.Nanosecond

@@ -67,9 +67,9 @@ func no(code int, text string) answer {
 
 func yes(seq uint64, duplicate bool) answer { return answer{ack: ack{Seq: seq, Duplicate: duplicate}} }
 
-// TestOutcome covers the possible responses to a publish that expects message 7 to be the
+// TestPublishOutcome covers the possible responses to a publish that expects message 7 to be the
 // last.
-func TestOutcome(t *testing.T) {
+func TestPublishOutcome(t *testing.T) {
 	timeout := answer{err: context.DeadlineExceeded}
 	away := answer{err: nats.ErrNoResponders}
 	unavailable := answer{ack: ack{Error: &apiError{Code: 503, ErrCode: 10008, Description: "JetStream system temporarily unavailable"}}}
@@ -127,7 +127,7 @@ func TestOutcome(t *testing.T) {
 	}
 }
 
-func TestNobodyAnswersIsRetryable(t *testing.T) {
+func TestNoRespondersIsRetryable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		ctx, cancel := context.WithTimeout(t.Context(), 5*time.Second)
 		defer cancel()
@@ -196,9 +196,9 @@ func TestOutages(t *testing.T) {
 	}
 }
 
-// TestInsistsOnItsStreams checks that a server that does not know a stream yet is asked again,
-// since no stream is removed while the store is open; other rejections are final.
-func TestInsistsOnItsStreams(t *testing.T) {
+// TestMissingStreamIsRetried checks that a server that does not know a stream yet is asked
+// again, since no stream is removed while the store is open; other rejections are final.
+func TestMissingStreamIsRetried(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		asked := 0
 		ask := func(refusals ...*apiError) func(context.Context) (int, error) {

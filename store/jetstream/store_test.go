@@ -86,8 +86,8 @@ func another(t testing.TB, o jetstream.Options) *jetstream.Store {
 	return st
 }
 
-// TestLinesAreThoseOfFiles appends the same entries to files and to a cluster.
-func TestLinesAreThoseOfFiles(t *testing.T) {
+// TestLinesEqualFiles appends the same entries to files and to a cluster.
+func TestLinesEqualFiles(t *testing.T) {
 	t.Parallel()
 	now := func() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) }
 	o := options(t)
@@ -147,7 +147,7 @@ func TestLinesAreThoseOfFiles(t *testing.T) {
 	check("sealed")
 }
 
-func TestSealKeepsAll(t *testing.T) {
+func TestSealKeepsEverything(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
 	for i := range 40 {
@@ -343,9 +343,9 @@ func TestStaleWriterIsFenced(t *testing.T) {
 	}
 }
 
-// TestListFindsWhatOthersDid compares the lists of stores that know different
+// TestListsAgree compares the lists of stores that know different
 // parts of the index.
-func TestListFindsWhatOthersDid(t *testing.T) {
+func TestListsAgree(t *testing.T) {
 	t.Parallel()
 	st, o := opened(t)
 	other := another(t, o)
@@ -458,8 +458,8 @@ func TestOpenRefuses(t *testing.T) {
 	}
 }
 
-// TestShardsAreThoseOfTheFirst opens a store with another number of shards.
-func TestShardsAreThoseOfTheFirst(t *testing.T) {
+// TestShardCountIsFixed opens a store with another number of shards.
+func TestShardCountIsFixed(t *testing.T) {
 	st, o := opened(t)
 	for i := range 20 {
 		mustAppend(t, st, firn.ID(fmt.Sprint("s", i)), message("hello"))

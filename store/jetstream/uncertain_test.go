@@ -120,9 +120,9 @@ func (r *road) set(deaf, dumb bool) {
 	}
 }
 
-// TestDoubt appends over a connection that loses the response or the request, and then repeats
-// the append.
-func TestDoubt(t *testing.T) {
+// TestUnknownOutcome appends over a connection that loses the response or the request, and
+// then repeats the append.
+func TestUnknownOutcome(t *testing.T) {
 	t.Parallel()
 	s := newListening(t, &server.Options{})
 	addr := s.Addr().String()

@@ -152,8 +152,9 @@ func TestFaults(t *testing.T) {
 	}
 }
 
-// TestWrittenAfterOthers checks that a link covers lines of another program before it.
-func TestWrittenAfterOthers(t *testing.T) {
+// TestLinkCoversLinesOfOtherPrograms checks that a link covers lines of another program
+// before it.
+func TestLinkCoversLinesOfOtherPrograms(t *testing.T) {
 	lines := transcript(t, session, 2)
 	state, _ := LinkOf(lines[2])
 	foreign := []byte(`{"type":"message","id":"f1","parentId":"e2","text":"by another program"}`)
@@ -173,8 +174,8 @@ func TestWrittenAfterOthers(t *testing.T) {
 	}
 }
 
-// TestWhole checks that a redacted line is a fault in a store.
-func TestWhole(t *testing.T) {
+// TestRedactedLineIsAFault checks that a redacted line is a fault in a store.
+func TestRedactedLineIsAFault(t *testing.T) {
 	lines := transcript(t, session, 4)
 	lines[2] = Redact(bytes.Replace(lines[2], []byte("100"), []byte("900"), 1), lines[2])
 	state, _ := LinkOf(lines[4])
@@ -209,9 +210,9 @@ func TestFinder(t *testing.T) {
 	}
 }
 
-// TestReached checks that a recorded state proves what precedes it, even if all links were
-// made anew.
-func TestReached(t *testing.T) {
+// TestRecordedStateProvesPrefix checks that a recorded state proves what precedes it, even if
+// all links were made anew.
+func TestRecordedStateProvesPrefix(t *testing.T) {
 	lines := transcript(t, session, 9)
 	state, _ := LinkOf(lines[6])
 	longer := append(slices.Clone(lines), []byte(`{"type":"message","id":"f1"}`))

@@ -156,9 +156,9 @@ func TestValid(t *testing.T) {
 	}
 }
 
-// TestReaderErrorStays checks that the first error is kept and that later calls have no
+// TestReaderKeepsFirstError checks that the first error is kept and that later calls have no
 // effect.
-func TestReaderErrorStays(t *testing.T) {
+func TestReaderKeepsFirstError(t *testing.T) {
 	r := New([]byte(`{"a":[1,x],"b":2}`))
 	r.Object()
 	r.Member()

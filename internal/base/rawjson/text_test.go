@@ -6,9 +6,9 @@ import (
 	"testing"
 )
 
-// TestTextAtEveryPlace checks that bytes are decoded as encoding/json does at every
+// TestTextAtEveryOffset checks that bytes are decoded as encoding/json does at every
 // position of a block: long strings are scanned in blocks.
-func TestTextAtEveryPlace(t *testing.T) {
+func TestTextAtEveryOffset(t *testing.T) {
 	const size = 150
 	for _, what := range []string{
 		`\n`, `\"`, `\\`, `\\\"`, `\\\\`, `\u0041`, `\ud83d\ude00`, `\\n\\`, `é`, `\`, `\x`, `\u12`, `\u12g4`, "\x01", "\n", "\x00", `"`, `\\"`, `\"\"\"\"\"\"`, `\/\b\f\r\t`,

@@ -107,9 +107,9 @@ func neighbors(e route.Envelope) []route.Envelope {
 	return all
 }
 
-// TestTwoOwnersNeverShare sends messages from people with similar IDs. Two of them get the
-// same key if and only if the rules allow it.
-func TestTwoOwnersNeverShare(t *testing.T) {
+// TestKeysOfDifferentPeopleDiffer sends messages from people with similar IDs. Two of them
+// get the same key if and only if the rules allow it.
+func TestKeysOfDifferentPeopleDiffer(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		c := route.Config{
 			Scope:  rapid.SampledFrom(scopes).Draw(t, "scope"),
@@ -177,9 +177,9 @@ func TestKeysRoundTrip(t *testing.T) {
 	})
 }
 
-// TestFileNamesNeverMeet draws pairs of keys and checks that their file names never collide on
-// any file system and are never special.
-func TestFileNamesNeverMeet(t *testing.T) {
+// TestFileNamesNeverCollide draws pairs of keys and checks that their file names never
+// collide on any file system and are never special.
+func TestFileNamesNeverCollide(t *testing.T) {
 	keys := rapid.Custom(func(t *rapid.T) route.Key {
 		rest := ids().Draw(t, "rest") + strings.Repeat(ids().Draw(t, "fill"), rapid.IntRange(0, 60).Draw(t, "times"))
 		k, err := route.Parse("agent:a:" + rest)

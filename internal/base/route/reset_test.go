@@ -224,7 +224,7 @@ func TestResetPrecedence(t *testing.T) {
 	}
 }
 
-func TestPolicyInWords(t *testing.T) {
+func TestPolicyString(t *testing.T) {
 	for want, p := range map[string]route.Policy{
 		"never":                  {Mode: route.ModeNone, TTL: time.Hour},
 		"daily at 4:00":          {},

@@ -182,9 +182,9 @@ func TestGroupCommit(t *testing.T) {
 	}
 }
 
-// TestPartOfAnotherWriter checks an append that waits for its sync while another process
+// TestNewPartByAnotherWriter checks an append that waits for its sync while another process
 // starts a new part and a second append goes to that part.
-func TestPartOfAnotherWriter(t *testing.T) {
+func TestNewPartByAnotherWriter(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: joined(numbered("old", 9)), PartPath(base, 1): joined(numbered("old", 2))})
 	mine := openIn(t, fsys, base, Options{})

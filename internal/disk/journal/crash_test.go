@@ -12,7 +12,7 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-var randomLives = flag.Int("lives", 24, "how many random scenarios TestPowerCutInRandomLives tries")
+var randomLives = flag.Int("lives", 24, "how many random scenarios TestPowerCutAtRandom tries")
 
 // four are journals that share a commit log.
 var four = []string{base, other, "home/deep/u.jsonl", "home/deep/v.jsonl"}
@@ -101,7 +101,7 @@ func TestPowerCut(t *testing.T) {
 	}
 }
 
-func TestPowerCutInRandomLives(t *testing.T) {
+func TestPowerCutAtRandom(t *testing.T) {
 	t.Parallel()
 	for seed := range uint64(rounds(*randomLives)) {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {

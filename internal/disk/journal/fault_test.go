@@ -212,9 +212,9 @@ func (w *world) reopened(damage bool) {
 	w.check(damage)
 }
 
-// TestCuttingBackFails checks short writes that cannot be undone: the journal must report
-// the error and reject further appends.
-func TestCuttingBackFails(t *testing.T) {
+// TestTruncationAfterShortWriteFails checks short writes that cannot be undone: the journal
+// must report the error and reject further appends.
+func TestTruncationAfterShortWriteFails(t *testing.T) {
 	t.Parallel()
 	for short := range 60 {
 		w := newWorld(t, memory(t, nil))

@@ -111,9 +111,9 @@ func TestFollow(t *testing.T) {
 	})
 }
 
-// TestFollowAnother follows lines written through another journal object, as by another
+// TestFollowAnotherWriter follows lines written through another journal object, as by another
 // process, including incomplete lines and repairs.
-func TestFollowAnother(t *testing.T) {
+func TestFollowAnotherWriter(t *testing.T) {
 	t.Parallel()
 	synctest.Test(t, func(t *testing.T) {
 		fsys := memory(t, map[string]string{base: "{\"a\":1}\n"})
@@ -283,9 +283,9 @@ func some(seq iter.Seq2[Line, error], n int) ([]string, error) {
 	return lines, nil
 }
 
-// TestHubHears checks that the system reports changes by other processes. There is no
-// polling here: without a notification the test would hang.
-func TestHubHears(t *testing.T) {
+// TestHubReportsChangesOfOtherProcesses checks that the system reports changes by other
+// processes. There is no polling here: without a notification the test would hang.
+func TestHubReportsChangesOfOtherProcesses(t *testing.T) {
 	dir := t.TempDir()
 	t.Chdir(dir)
 	for _, path := range []string{filepath.Join(dir, "a.jsonl"), "b.jsonl", "./c.jsonl", "../" + filepath.Base(dir) + "/d.jsonl", "no-ending"} {

@@ -14,9 +14,9 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// TestReplayPastUnusable checks a directory in place of a transcript: the other files are
+// TestReplayPastUnusableFile checks a directory in place of a transcript: the other files are
 // restored, and the log is kept until that one can be.
-func TestReplayPastUnusable(t *testing.T) {
+func TestReplayPastUnusableFile(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, nil)
 	must(t, fsys.MkdirAll("home/bad.jsonl"))
@@ -47,9 +47,9 @@ func TestOpenExisting(t *testing.T) {
 	}
 }
 
-// TestSettledEnd checks the end offset of the complete records. The last one may lack its
-// newline.
-func TestSettledEnd(t *testing.T) {
+// TestEndOfCompleteRecords checks the end offset of the complete records. The last one may
+// lack its newline.
+func TestEndOfCompleteRecords(t *testing.T) {
 	t.Parallel()
 	for text, want := range map[string]int64{
 		"":                        0,

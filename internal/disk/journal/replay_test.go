@@ -127,8 +127,8 @@ func TestReplayTwice(t *testing.T) {
 	}
 }
 
-// TestReplayLeavesTheLivingAlone checks two processes in the same home.
-func TestReplayLeavesTheLivingAlone(t *testing.T) {
+// TestReplaySkipsLogsInUse checks two processes in the same home.
+func TestReplaySkipsLogsInUse(t *testing.T) {
 	t.Parallel()
 	w := newWorld(t, memory(t, nil))
 	w.commitLog(512, 3000)
@@ -155,9 +155,9 @@ func TestReplayLeavesTheLivingAlone(t *testing.T) {
 	}
 }
 
-// TestReplayMeetsANewLog runs a replay of another process between the creation of a log and
-// its lock: it takes the log for that of a dead process and removes it.
-func TestReplayMeetsANewLog(t *testing.T) {
+// TestReplayRemovesUnlockedLog runs a replay of another process between the creation of a log
+// and its lock: it takes the log for that of a dead process and removes it.
+func TestReplayRemovesUnlockedLog(t *testing.T) {
 	t.Parallel()
 	for _, moment := range []string{"trylock", "syncdir", "write"} {
 		w := newWorld(t, memory(t, nil))

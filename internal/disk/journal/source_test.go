@@ -127,8 +127,8 @@ func TestReadFromAnywhere(t *testing.T) {
 	})
 }
 
-// TestReadOn reads some lines, stops, and continues from the position of the last one.
-func TestReadOn(t *testing.T) {
+// TestReadResumes reads some lines, stops, and continues from the position of the last one.
+func TestReadResumes(t *testing.T) {
 	t.Parallel()
 	rapid.Check(t, func(rt *rapid.T) {
 		parts := drawParts(rt)
@@ -196,7 +196,7 @@ func (f countFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-func TestReadLittle(t *testing.T) {
+func TestReadingFewLinesReadsFewBytes(t *testing.T) {
 	t.Parallel()
 	dir := t.TempDir()
 	line := strings.Repeat("x", 999) + "\n"
@@ -252,7 +252,7 @@ func TestVeryLongLine(t *testing.T) {
 	}
 }
 
-func TestNoJournal(t *testing.T) {
+func TestMissingJournal(t *testing.T) {
 	t.Parallel()
 	s := Source{FS: faultfs.New(), Path: base}
 	if _, err := s.End(); !errors.Is(err, firn.ErrNotFound) {

@@ -52,7 +52,7 @@ func (w *world) may(steps func()) {
 	w.failed = nil
 }
 
-func TestFailedSyncOfTheCommonLeader(t *testing.T) {
+func TestFailedSyncOfSharedLeader(t *testing.T) {
 	t.Parallel()
 	failedSyncs(t, func(w *world, fail func(string, func())) {
 		w.open(base, Options{})

@@ -145,9 +145,9 @@ func (f largestFile) ReadAt(p []byte, off int64) (int, error) {
 	return f.File.ReadAt(p, off)
 }
 
-// TestTooLongIsNotHeld reads lines of many times the limit: no more than the limit and one
-// buffer is read into memory at a time, and the lines after them are read.
-func TestTooLongIsNotHeld(t *testing.T) {
+// TestLongLinesAreNotBuffered reads lines of many times the limit: no more than the limit and
+// one buffer is read into memory at a time, and the lines after them are read.
+func TestLongLinesAreNotBuffered(t *testing.T) {
 	t.Parallel()
 	const limit, size = 1 << 20, 50 << 20
 	dir := t.TempDir()
@@ -238,9 +238,9 @@ func (f growingFile) ReadAt(p []byte, off int64) (int, error) {
 	return n, err
 }
 
-// TestTooLongGrows reads a line over the limit that grows between any two reads: it is one
-// gap, which ends with its newline.
-func TestTooLongGrows(t *testing.T) {
+// TestGrowingLongLineIsOneGap reads a line over the limit that grows between any two reads:
+// it is one gap, which ends with its newline.
+func TestGrowingLongLineIsOneGap(t *testing.T) {
 	t.Parallel()
 	for _, pieces := range []int{1, 2, 3, 4, 7} {
 		path := filepath.Join(t.TempDir(), "s.jsonl")
@@ -276,9 +276,9 @@ func TestTooLongGrows(t *testing.T) {
 	}
 }
 
-// TestFollowLooksOnce checks that an unfinished line over the limit is not read
+// TestFollowReadsLongLineOnce checks that an unfinished line over the limit is not read
 // again from its beginning each time it grows.
-func TestFollowLooksOnce(t *testing.T) {
+func TestFollowReadsLongLineOnce(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "s.jsonl")
 	largest, read := 0, 0
 	f := follower{source: Source{FS: largestFS{vfs.OS{}, &largest}, Path: path, MaxLine: 1 << 20}}

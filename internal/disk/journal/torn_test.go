@@ -167,8 +167,8 @@ func TestZerosAtTheEnd(t *testing.T) {
 	}
 }
 
-// TestStrangeEnds checks endings that other programs and editors leave.
-func TestStrangeEnds(t *testing.T) {
+// TestUnusualEndings checks endings that other programs and editors leave.
+func TestUnusualEndings(t *testing.T) {
 	t.Parallel()
 	head := `{"first":1}` + "\n"
 	long := `{"x":"` + strings.Repeat("0123456789abcdef", 5<<20/16) + `"}`
@@ -274,8 +274,9 @@ func TestMissingAndEmptyParts(t *testing.T) {
 	})
 }
 
-// TestTakenNames checks that existing side files of earlier crashes are not overwritten.
-func TestTakenNames(t *testing.T) {
+// TestSideFilesAreNotOverwritten checks that existing side files of earlier crashes are not
+// overwritten.
+func TestSideFilesAreNotOverwritten(t *testing.T) {
 	t.Parallel()
 	fsys := memory(t, map[string]string{base: "{\"a\":1}\n{\"b", base + ".torn-8": "one", base + ".torn-8-2": "two"})
 	var repairs []Repair

@@ -40,9 +40,9 @@ var each = map[string]func(vfs.FS) error{
 	"SyncFS":   func(f vfs.FS) error { return f.(vfs.SyncerFS).SyncFS("x") },
 }
 
-// TestRetryAfterGiving checks that a call without a descriptor closes idle ones and succeeds
-// without waiting.
-func TestRetryAfterGiving(t *testing.T) {
+// TestRetryAfterClosingIdle checks that a call without a descriptor closes idle ones and
+// succeeds without waiting.
+func TestRetryAfterClosingIdle(t *testing.T) {
 	for name, call := range each {
 		t.Run(name, func(t *testing.T) {
 			p := &Pool{wait: func(time.Duration) { t.Error("it waited") }, open: nothing}
@@ -116,8 +116,8 @@ func TestShortByProbe(t *testing.T) {
 	}
 }
 
-// TestRemoveGiver checks that a removed giver is not called.
-func TestRemoveGiver(t *testing.T) {
+// TestRemovedGiverIsNotCalled checks that a removed giver is not called.
+func TestRemovedGiverIsNotCalled(t *testing.T) {
 	p := &Pool{}
 	a := p.OnShort(func() int { return 1 })
 	b := p.OnShort(func() int { return 10 })

@@ -15,7 +15,7 @@ func TestOS(t *testing.T) {
 	vfstest.Run(t, func(t *testing.T) (vfs.FS, string) { return vfs.OS{}, t.TempDir() })
 }
 
-func TestWriteFileHere(t *testing.T) {
+func TestWriteFileInWorkingDirectory(t *testing.T) {
 	t.Chdir(t.TempDir())
 	if err := vfs.WriteFile(vfs.OS{}, "a", []byte("x")); err != nil {
 		t.Fatal(err)

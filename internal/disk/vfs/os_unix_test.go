@@ -39,8 +39,9 @@ func TestUmask(t *testing.T) {
 	}
 }
 
-// TestForeignModes checks that files created by other programs keep their permissions.
-func TestForeignModes(t *testing.T) {
+// TestModesOfOtherProgramsAreKept checks that files created by other programs keep their
+// permissions.
+func TestModesOfOtherProgramsAreKept(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "shared")
 	file := filepath.Join(dir, "a")
 	defer unix.Umask(unix.Umask(0))
@@ -72,7 +73,7 @@ func wantMode(t *testing.T, path string, want fs.FileMode) {
 	}
 }
 
-func TestOddFiles(t *testing.T) {
+func TestSpecialFiles(t *testing.T) {
 	dir := t.TempDir()
 	pipe, dangling, link := filepath.Join(dir, "pipe"), filepath.Join(dir, "dangling"), filepath.Join(dir, "link")
 	err := errors.Join(unix.Mkfifo(pipe, 0o600), os.Symlink("nowhere", dangling),

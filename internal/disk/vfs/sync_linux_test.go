@@ -2,7 +2,7 @@ package vfs
 
 import "testing"
 
-func TestSyncErrorsTold(t *testing.T) {
+func TestSyncErrorsAreReported(t *testing.T) {
 	for release, want := range map[string]bool{
 		"5.7.19": false, "5.8.0-1-amd64": true, "5.15.0": true, "6.18.44-fc": true, "10.0": true,
 		"4.19.0": false, "": false, "six": false,

@@ -72,8 +72,8 @@ func brief(t *testing.T, u sdk.SessionUpdate) string {
 	return m.SessionUpdate + " " + one.Text + one.MimeType
 }
 
-// TestSpoken converts the parts of a prompt to a turn.
-func TestSpoken(t *testing.T) {
+// TestPromptParts converts the parts of a prompt to a turn.
+func TestPromptParts(t *testing.T) {
 	got, err := turnOf([]sdk.ContentBlock{
 		sdk.TextBlock("look at"), sdk.ResourceLinkBlock("a.go", "file:///a.go"), sdk.ImageBlock("aGk=", "image/png"),
 		sdk.ResourceBlock(sdk.EmbeddedResourceResource{TextResourceContents: &sdk.TextResourceContents{Uri: "file:///b.go", Text: "package b"}}),

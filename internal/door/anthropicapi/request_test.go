@@ -60,8 +60,8 @@ func described(c *conversation.Transcript, err error) string {
 	return strings.Join(lines, " | ")
 }
 
-// TestStableUser checks that the session of a client is not part of its user.
-func TestStableUser(t *testing.T) {
+// TestUserWithoutSessionID checks that the session of a client is not part of its user.
+func TestUserWithoutSessionID(t *testing.T) {
 	for id, want := range map[string]string{
 		"ada":                                "ada",
 		"user_1a_account_2-b_session_3-c":    "user_1a_account_2-b",

@@ -232,9 +232,9 @@ func TestAbuse(t *testing.T) {
 	}
 }
 
-// TestBoundAndNobody checks that a bound token cannot distinguish another's session from a
-// missing one.
-func TestBoundAndNobody(t *testing.T) {
+// TestBoundTokenCannotProbeSessions checks that a bound token cannot distinguish another's
+// session from a missing one.
+func TestBoundTokenCannotProbeSessions(t *testing.T) {
 	a := newAbused(t, basetest.Limit)
 	other := string(a.ours.ID[:len(a.ours.ID)-2]) + "zz"
 	strip := func(answer string) string {
@@ -251,9 +251,9 @@ func TestBoundAndNobody(t *testing.T) {
 	}
 }
 
-// TestSlowness checks that headers and bodies sent byte by byte time out and are counted,
-// while others are served.
-func TestSlowness(t *testing.T) {
+// TestSlowRequestsTimeOut checks that headers and bodies sent byte by byte time out and are
+// counted, while others are served.
+func TestSlowRequestsTimeOut(t *testing.T) {
 	a := newAbused(t, 3*time.Second)
 	const slow = `firn_http_refused_total{reason="slow"}`
 	before := a.number(slow)
@@ -282,9 +282,9 @@ func TestSlowness(t *testing.T) {
 	}
 }
 
-// TestCrowd checks that beyond the limit the connection that has been idle longest is
+// TestConnectionLimit checks that beyond the limit the connection that has been idle longest is
 // closed with a response and counted, and the new one is served.
-func TestCrowd(t *testing.T) {
+func TestConnectionLimit(t *testing.T) {
 	a := newAbused(t, basetest.Limit)
 	const crowd = `firn_http_refused_total{reason="connections"}`
 	counted := func() int { return numberIn(t, string(a.set.Append(nil)), crowd) }

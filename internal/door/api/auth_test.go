@@ -12,7 +12,7 @@ import (
 	"firn.dev/wire"
 )
 
-func TestTokensLetIn(t *testing.T) {
+func TestTokenScopes(t *testing.T) {
 	set := metrics.New(time.Now())
 	s := newStand(t, api.Config{Metrics: set})
 	read := s.token(wire.NewToken{Name: "r", Scope: wire.ScopeRead})
@@ -104,9 +104,9 @@ func TestCreateOverHTTP(t *testing.T) {
 	}
 }
 
-// TestForeigners checks that requests with a foreign host or origin are rejected first,
+// TestForeignHostOrOrigin checks that requests with a foreign host or origin are rejected first,
 // even with a valid token.
-func TestForeigners(t *testing.T) {
+func TestForeignHostOrOrigin(t *testing.T) {
 	s := newStand(t, api.Config{Hosts: []string{"firn.lan", "box:9999"}, Origins: []string{"https://app.example"}})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeAdmin}))
 	cases := []struct {

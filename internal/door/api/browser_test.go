@@ -132,8 +132,8 @@ func TestLoginByToken(t *testing.T) {
 	}
 }
 
-// TestCookieIsOfABrowser checks that a program's token is rejected as a cookie.
-func TestCookieIsOfABrowser(t *testing.T) {
+// TestProgramTokenIsNoCookie checks that a program's token is rejected as a cookie.
+func TestProgramTokenIsNoCookie(t *testing.T) {
 	s := browsing(t, api.Config{})
 	secret := s.token(wire.NewToken{Scope: wire.ScopeAdmin})
 	if _, status := s.me(holding(&http.Cookie{Name: "firn-7766", Value: secret})); status != 401 {
@@ -175,7 +175,7 @@ func TestCodesExpire(t *testing.T) {
 	})
 }
 
-func TestOldestCodeGoes(t *testing.T) {
+func TestOldestCodeIsRevoked(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), time.Now)
 		s := browsing(t, api.Config{Tokens: tokens})
@@ -194,9 +194,9 @@ func TestOldestCodeGoes(t *testing.T) {
 	})
 }
 
-// TestNobodyLetsInMore checks that a login code cannot grant more rights than its creator
-// has.
-func TestNobodyLetsInMore(t *testing.T) {
+// TestLoginCodeCannotGrantMoreRights checks that a login code cannot grant more rights than
+// its creator has.
+func TestLoginCodeCannotGrantMoreRights(t *testing.T) {
 	s := browsing(t, api.Config{})
 	write := bearing(s.token(wire.NewToken{Name: "w", Scope: wire.ScopeWrite, Agents: []string{"main", "work"}, Keys: []string{"agent:main:telegram"}}))
 	hook := bearing(s.token(wire.NewToken{Name: "h", Scope: wire.ScopeHook}))
@@ -229,9 +229,9 @@ func TestNobodyLetsInMore(t *testing.T) {
 	}
 }
 
-// TestGuessing checks that after some wrong attempts the cause is hidden for a while, but
-// valid logins are accepted.
-func TestGuessing(t *testing.T) {
+// TestGuessingHidesTheCause checks that after some wrong attempts the cause is hidden for a
+// while, but valid logins are accepted.
+func TestGuessingHidesTheCause(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), time.Now)
 		set := metrics.New(time.Now())
@@ -430,8 +430,8 @@ func TestTLS(t *testing.T) {
 	}
 }
 
-// TestNoSecretIsTold checks that logs and errors never contain codes, cookies or tokens.
-func TestNoSecretIsTold(t *testing.T) {
+// TestNoSecretIsLogged checks that logs and errors never contain codes, cookies or tokens.
+func TestNoSecretIsLogged(t *testing.T) {
 	var log bytes.Buffer
 	s := browsing(t, api.Config{Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	code := s.order(wire.LoginOrder{}).Code
@@ -463,9 +463,9 @@ func TestNoSecretIsTold(t *testing.T) {
 	}
 }
 
-// TestPacking checks that a large response is compressed once for clients that accept it,
+// TestCompression checks that a large response is compressed once for clients that accept it,
 // and never over the socket.
-func TestPacking(t *testing.T) {
+func TestCompression(t *testing.T) {
 	s := browsing(t, api.Config{})
 	for i := range 100 {
 		s.fake.sessions = append(s.fake.sessions, wire.Session{ID: firn.ID(fmt.Sprint("bbbb-", i)), Title: fmt.Sprint("a session like others ", i)})

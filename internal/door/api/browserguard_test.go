@@ -28,9 +28,9 @@ func unpack(t *testing.T, packed string) string {
 	return string(plain)
 }
 
-// TestOnlyOurPages checks that requests with a cookie must be sent by firn's own pages, as
-// confirmed by the browser's headers.
-func TestOnlyOurPages(t *testing.T) {
+// TestCookieRequestsMustBeSameSite checks that requests with a cookie must be sent by firn's
+// own pages, as confirmed by the browser's headers.
+func TestCookieRequestsMustBeSameSite(t *testing.T) {
 	s := browsing(t, api.Config{Origins: []string{"https://app.example"}})
 	cookie := holding(s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code}))
 	token := bearing(s.token(wire.NewToken{Scope: wire.ScopeAdmin}))

@@ -45,9 +45,9 @@ func TestManyBrowsers(t *testing.T) {
 	}
 }
 
-// TestNobodyIsPutOut checks that frequent logins revoke only the caller's own browsers,
-// even if made from those browsers.
-func TestNobodyIsPutOut(t *testing.T) {
+// TestLoginsRevokeOnlyOwnBrowsers checks that frequent logins revoke only the caller's own
+// browsers, even if made from those browsers.
+func TestLoginsRevokeOnlyOwnBrowsers(t *testing.T) {
 	tokens, _ := token.Open(context.Background(), token.NewFile(faultfs.New(), "/tokens.json"), nil)
 	s := browsing(t, api.Config{Tokens: tokens})
 	admin := s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code})
@@ -74,8 +74,9 @@ func TestNobodyIsPutOut(t *testing.T) {
 	}
 }
 
-// TestCodeIsGivenBack checks that a code is still valid if the login could not be saved.
-func TestCodeIsGivenBack(t *testing.T) {
+// TestCodeStaysValidIfLoginFails checks that a code is still valid if the login could not be
+// saved.
+func TestCodeStaysValidIfLoginFails(t *testing.T) {
 	disk := faultfs.New()
 	tokens, _ := token.Open(context.Background(), token.NewFile(disk, "/tokens.json"), nil)
 	s := browsing(t, api.Config{Tokens: tokens})
@@ -90,8 +91,8 @@ func TestCodeIsGivenBack(t *testing.T) {
 	}
 }
 
-// TestImagesAreAskedFor checks that cached images must be revalidated.
-func TestImagesAreAskedFor(t *testing.T) {
+// TestImagesAreRevalidated checks that cached images must be revalidated.
+func TestImagesAreRevalidated(t *testing.T) {
 	s := newStand(t, api.Config{})
 	const target = "/v1/sessions/aaaa-1/entries/e1/images/1"
 	first := s.owner("GET", target)

@@ -129,9 +129,9 @@ func TestRealBrowser(t *testing.T) {
 	}
 }
 
-// TestNoDoorForBrowsers checks that a gateway without TCP creates no login codes and
+// TestNoLoginCodesWithoutTCP checks that a gateway without TCP creates no login codes and
 // returns a hint.
-func TestNoDoorForBrowsers(t *testing.T) {
+func TestNoLoginCodesWithoutTCP(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(c *api.Config, o *api.ServeOptions) {
 		withPages(c, o)
 		o.TCP = ""
@@ -142,8 +142,8 @@ func TestNoDoorForBrowsers(t *testing.T) {
 	}
 }
 
-// TestForeignWithCookie checks that other protocols accept a browser's cookie.
-func TestForeignWithCookie(t *testing.T) {
+// TestOtherProtocolsAcceptCookie checks that other protocols accept a browser's cookie.
+func TestOtherProtocolsAcceptCookie(t *testing.T) {
 	asked := 0
 	var inner http.Handler
 	s := browsing(t, api.Config{MCP: func(_ string, gate http.Handler) http.Handler {

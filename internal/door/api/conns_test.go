@@ -52,10 +52,10 @@ func hang(t *testing.T, address, request string, n int) []net.Conn {
 	return conns
 }
 
-// TestStrangersLockNobodyOut checks that hanging connections without a token, of every kind
-// and beyond the limits, do not block the owner's socket or connections with a token,
-// including new ones.
-func TestStrangersLockNobodyOut(t *testing.T) {
+// TestUnauthenticatedConnectionsDoNotBlock checks that hanging connections without a token,
+// of every kind and beyond the limits, do not block the owner's socket or connections with a
+// token, including new ones.
+func TestUnauthenticatedConnectionsDoNotBlock(t *testing.T) {
 	for name, request := range hangs {
 		t.Run(name, func(t *testing.T) {
 			h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
@@ -111,9 +111,10 @@ func again(t *testing.T, conn net.Conn, in *bufio.Reader, token string) {
 	}
 }
 
-// TestDisplacedAnswer checks that a displaced connection receives a 503 with Retry-After
-// even in the middle of a request, and that a request completed afterwards is not executed.
-func TestDisplacedAnswer(t *testing.T) {
+// TestDisplacedConnectionGets503 checks that a displaced connection receives a 503 with
+// Retry-After even in the middle of a request, and that a request completed afterwards is not
+// executed.
+func TestDisplacedConnectionGets503(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
 		o.Connections, o.StrangerTimeout = 4, time.Hour // one stranger
 	})
@@ -135,8 +136,9 @@ func TestDisplacedAnswer(t *testing.T) {
 	}
 }
 
-// TestStrangersTimeOut checks that hanging strangers time out even without new connections.
-func TestStrangersTimeOut(t *testing.T) {
+// TestUnauthenticatedConnectionsTimeOut checks that hanging strangers time out even without
+// new connections.
+func TestUnauthenticatedConnectionsTimeOut(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = 50 * time.Millisecond })
 	for name, request := range hangs {
 		conn := hang(t, h.TCP, request, 1)[0]
@@ -149,9 +151,9 @@ func TestStrangersTimeOut(t *testing.T) {
 	}
 }
 
-// TestHalfBodyRefused checks that a request without a token is rejected before its body
+// TestUnauthorizedBeforeBody checks that a request without a token is rejected before its body
 // arrives.
-func TestHalfBodyRefused(t *testing.T) {
+func TestUnauthorizedBeforeBody(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = time.Hour })
 	for _, name := range []string{"half a body", "half a body in chunks"} {
 		conn := hang(t, h.TCP, hangs[name], 1)[0]
@@ -162,9 +164,9 @@ func TestHalfBodyRefused(t *testing.T) {
 	}
 }
 
-// TestGuestsCannotFillTheSocket checks that requests with a token that exhaust all limits
+// TestTCPLimitsDoNotAffectSocket checks that requests with a token that exhaust all limits
 // do not affect the socket.
-func TestGuestsCannotFillTheSocket(t *testing.T) {
+func TestTCPLimitsDoNotAffectSocket(t *testing.T) {
 	s := newStand(t, api.Config{Requests: 1, Streams: 1})
 	at := serve(t, api.ServeOptions{Handler: s.http, TCP: "127.0.0.1:0", Socket: api.SocketPath(shortDir(t))})
 	secret := s.token(wire.NewToken{Scope: wire.ScopeRead})

@@ -190,7 +190,7 @@ func both(changes ...change) change {
 	}
 }
 
-func TestConflictTellsTheEnd(t *testing.T) {
+func TestConflictReportsTheEnd(t *testing.T) {
 	s := newStand(t, api.Config{})
 	got := s.owner("POST", "/v1/sessions/aaaa-1/entries", sending(wire.NewEntries{User: "x"}), with("If-Match", `"60"`))
 	var f wire.Failure

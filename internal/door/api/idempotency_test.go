@@ -32,8 +32,8 @@ func asking(t *testing.T, h http.Handler, path, body string, head ...string) (*h
 	return w.Result(), string(got)
 }
 
-// TestMadeOnce checks that a repeated creating request has an effect once.
-func TestMadeOnce(t *testing.T) {
+// TestRepeatedCreateHasOneEffect checks that a repeated creating request has an effect once.
+func TestRepeatedCreateHasOneEffect(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
 	d.startSession("s")
@@ -101,9 +101,9 @@ func TestFailedIsNotRemembered(t *testing.T) {
 	}
 }
 
-// TestAtTheSameTime checks that of concurrent requests with the same key one is executed
-// and all are answered.
-func TestAtTheSameTime(t *testing.T) {
+// TestConcurrentIdempotentRequests checks that of concurrent requests with the same key one
+// is executed and all are answered.
+func TestConcurrentIdempotentRequests(t *testing.T) {
 	d := open(t, memstore.New(memstore.Options{}))
 	defer d.shut()
 	h := Handler(d.Gateway, Config{})

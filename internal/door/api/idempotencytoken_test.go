@@ -7,9 +7,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestAnswersAreTheirs checks that a token with the name of the owner, or of a revoked
-// token, does not receive their cached responses, which it may not be allowed to see.
-func TestAnswersAreTheirs(t *testing.T) {
+// TestCachedResponsesAreNotShared checks that a token with the name of the owner, or of a
+// revoked token, does not receive their cached responses, which it may not be allowed to see.
+func TestCachedResponsesAreNotShared(t *testing.T) {
 	s := newStand(t, api.Config{})
 	bound := s.token(wire.NewToken{Name: "owner", Scope: wire.ScopeWrite, Agents: []string{"ops"}})
 	made := []change{sending(wire.NewSession{Title: "private"}), with("Idempotency-Key", "one")}

@@ -177,9 +177,9 @@ func TestSecondGateway(t *testing.T) {
 	serve(t, api.ServeOptions{Handler: s.http, Home: first.home})
 }
 
-// TestHeldHome checks that a command holding the home blocks a gateway, unless it hands
+// TestHomeInUse checks that a command holding the home blocks a gateway, unless it hands
 // over its hold.
-func TestHeldHome(t *testing.T) {
+func TestHomeInUse(t *testing.T) {
 	s := newStand(t, api.Config{})
 	home := shortDir(t)
 	hold, err := api.LockHome(vfs.OS{}, home, "command")

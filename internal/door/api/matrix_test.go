@@ -19,7 +19,7 @@ import (
 
 // The authorization matrix: every operation of the route table, requested by every kind of
 // caller. The rights of agents during a turn are tested in internal/ops/serve
-// (TestTurnsSeeWhatTheAskerMaySee).
+// (TestTurnsSeeOnlyWhatTheCallerMaySee).
 
 // asker is a kind of caller.
 type asker struct {

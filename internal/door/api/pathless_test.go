@@ -15,8 +15,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestPathless checks that stripDirs removes directories and nothing else.
-func TestPathless(t *testing.T) {
+// TestStripDirs checks that stripDirs removes directories and nothing else.
+func TestStripDirs(t *testing.T) {
 	for text, want := range map[string]string{
 		"open /home/ann/.firn/agents/main/x.jsonl: no space left": "open …/x.jsonl: no space left",
 		`read "/var/lib/firn/a b": is a directory`:                `read "…/a b": is a directory`,
@@ -34,9 +34,9 @@ func TestPathless(t *testing.T) {
 	}
 }
 
-// TestWhoKnowsPlaces checks that administrators see file paths in errors, and others only
-// the error.
-func TestWhoKnowsPlaces(t *testing.T) {
+// TestErrorPathsAreForAdmins checks that administrators see file paths in errors, and others
+// only the error.
+func TestErrorPathsAreForAdmins(t *testing.T) {
 	const dir = "/home/ann smith/it"
 	err := fmt.Errorf("append to session x: %w: %w", firn.ErrNotSaved, errors.Join(&fs.PathError{Op: "write", Path: dir + "/x.jsonl", Err: syscall.ENOSPC}))
 	p := problemWithoutPaths(gateway.ProblemOf(err), err)
@@ -69,9 +69,9 @@ func TestWhoKnowsPlaces(t *testing.T) {
 	}
 }
 
-// TestNoAnswerTellsPlaces checks that the sessions in all responses contain no file paths
+// TestResponsesContainNoPaths checks that the sessions in all responses contain no file paths
 // for callers that may not see them.
-func TestNoAnswerTellsPlaces(t *testing.T) {
+func TestResponsesContainNoPaths(t *testing.T) {
 	const place = "/home/of/ann"
 	sessions := 0
 	for _, op := range operations() {

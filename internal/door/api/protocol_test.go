@@ -21,8 +21,8 @@ import (
 	"firn.dev/wire"
 )
 
-// TestProtocolIsTrue runs the examples of docs/protocol.md in order against a real gateway.
-func TestProtocolIsTrue(t *testing.T) {
+// TestProtocolExamples runs the examples of docs/protocol.md in order against a real gateway.
+func TestProtocolExamples(t *testing.T) {
 	const path = "../../../docs/protocol.md"
 	text, err := os.ReadFile(path)
 	if err != nil {

@@ -80,10 +80,10 @@ func settledHeap() int64 {
 	return last
 }
 
-// TestReadersThatDoNotRead checks that 60 clients that request a line of 15 MB through
+// TestStalledClientsAreBounded checks that 60 clients that request a line of 15 MB through
 // every operation and never read it use at most 100 MB together. The owner on the socket
 // and another token are served meanwhile.
-func TestReadersThatDoNotRead(t *testing.T) {
+func TestStalledClientsAreBounded(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) { c.MaxBody = 64 << 20 })
 	id := bigSession(t, h, 15<<20)
 	var tokens []string
@@ -174,9 +174,9 @@ func TestLargePage(t *testing.T) {
 	}
 }
 
-// TestAnswersWaitTheirTurn checks that a response waiting for memory proceeds as soon as a
+// TestResponseWaitsForMemory checks that a response waiting for memory proceeds as soon as a
 // stalled client times out.
-func TestAnswersWaitTheirTurn(t *testing.T) {
+func TestResponseWaitsForMemory(t *testing.T) {
 	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) {
 		c.MaxBody, c.AnswerMemory, c.Patience, c.WriteTimeout = 64<<20, 16<<20, 50*time.Millisecond, time.Hour
 	})

@@ -82,9 +82,9 @@ func asIntruder(t *testing.T) (in io.WriteCloser, out *bufio.Reader) {
 	return in, bufio.NewReader(stdout)
 }
 
-// TestSocketIsNeverOpen checks that with an empty umask and an accessible home, another
-// user who connects continuously never succeeds while 25 gateways start.
-func TestSocketIsNeverOpen(t *testing.T) {
+// TestSocketIsNeverAccessibleToOthers checks that with an empty umask and an accessible home,
+// another user who connects continuously never succeeds while 25 gateways start.
+func TestSocketIsNeverAccessibleToOthers(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
 	s := newStand(t, api.Config{})
 	home := shortDir(t)

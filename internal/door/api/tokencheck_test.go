@@ -11,9 +11,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestUncheckable checks that the errors for a token that could not be checked, or not be
-// revoked because the disk is full, have a kind and no paths.
-func TestUncheckable(t *testing.T) {
+// TestTokenCannotBeChecked checks that the errors for a token that could not be checked, or
+// not be revoked because the disk is full, have a kind and no paths.
+func TestTokenCannotBeChecked(t *testing.T) {
 	h := &HTTP{log: slog.New(slog.DiscardHandler)}
 	for _, c := range []struct {
 		err  error

@@ -29,9 +29,9 @@ func (k *farKeep) Load(ctx context.Context, known uint64) ([]byte, uint64, error
 
 func (k *farKeep) Watch(ctx context.Context, _ func()) { <-ctx.Done() }
 
-// TestTokensFarAway checks that while the token storage is unavailable, known tokens may
-// read but not write, and unknown ones are asked to retry.
-func TestTokensFarAway(t *testing.T) {
+// TestTokenStorageUnavailable checks that while the token storage is unavailable, known
+// tokens may read but not write, and unknown ones are asked to retry.
+func TestTokenStorageUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		keep := &farKeep{File: token.NewFile(faultfs.New(), "/tokens.json")}
 		tokens, err := token.Open(t.Context(), keep, time.Now)

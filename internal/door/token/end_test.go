@@ -12,9 +12,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestEndings ends a browser's token and its parent token in every order, with and without
-// a full disk, and checks which accepted work is still owed.
-func TestEndings(t *testing.T) {
+// TestRevocationOrder ends a browser's token and its parent token in every order, with and
+// without a full disk, and checks which accepted work is still owed.
+func TestRevocationOrder(t *testing.T) {
 	logout := func(b *token.Book, browser, _ string) error {
 		_, err := b.Logout(context.Background(), browser)
 		return err

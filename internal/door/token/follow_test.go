@@ -142,9 +142,9 @@ func TestShared(t *testing.T) {
 	})
 }
 
-// TestServersAway checks that while the servers are unavailable, known tokens may read for
-// a limited time and others are rejected.
-func TestServersAway(t *testing.T) {
+// TestServersUnavailable checks that while the servers are unavailable, known tokens may read
+// for a limited time and others are rejected.
+func TestServersUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
 		b := share(t, s, 1)[0]
@@ -189,9 +189,9 @@ func TestServersAway(t *testing.T) {
 	})
 }
 
-// TestRevokedWhileAway checks that a token revoked while the servers are unavailable is
+// TestRevokedWhileUnavailable checks that a token revoked while the servers are unavailable is
 // rejected immediately by that book, and by all once the servers are back.
-func TestRevokedWhileAway(t *testing.T) {
+func TestRevokedWhileUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
 		books := share(t, s, 2)
@@ -215,8 +215,9 @@ func TestRevokedWhileAway(t *testing.T) {
 	})
 }
 
-// TestMadeAtOnce checks that concurrent changes in several books are consistent.
-func TestMadeAtOnce(t *testing.T) {
+// TestConcurrentChangesInSeveralBooks checks that concurrent changes in several books are
+// consistent.
+func TestConcurrentChangesInSeveralBooks(t *testing.T) {
 	s := &servers{}
 	books := share(t, s, 4)
 	made := create(t, books[0], "x")
@@ -247,9 +248,9 @@ func TestMadeAtOnce(t *testing.T) {
 	}
 }
 
-// TestUsedSharedly checks that the use of a token is recorded occasionally, once for all
+// TestUseIsRecordedOnce checks that the use of a token is recorded occasionally, once for all
 // books.
-func TestUsedSharedly(t *testing.T) {
+func TestUseIsRecordedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		s := &servers{}
 		books := share(t, s, 3)

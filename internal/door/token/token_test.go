@@ -25,7 +25,7 @@ func openTokens(t *testing.T, path string, clock func() time.Time) *token.Book {
 	return tokens
 }
 
-func TestTokensAreKept(t *testing.T) {
+func TestTokensSurviveReopen(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "gateway", "tokens.json")
 	now := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	clock := func() time.Time { return now }
@@ -89,9 +89,9 @@ func TestTokensOfAnotherProcess(t *testing.T) {
 	}
 }
 
-// TestTokensAtFault checks that with an unreadable file all tokens are rejected and the
+// TestUnreadableTokenFile checks that with an unreadable file all tokens are rejected and the
 // file is not overwritten.
-func TestTokensAtFault(t *testing.T) {
+func TestUnreadableTokenFile(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "tokens.json")
 	tokens := openTokens(t, path, nil)
 	made, err := tokens.Create(t.Context(), wire.NewToken{Name: "x", Scope: wire.ScopeRead})
@@ -195,7 +195,7 @@ func TestTokensThatCannotBeSaved(t *testing.T) {
 	}
 }
 
-func TestTokensThatMakeNoSense(t *testing.T) {
+func TestInvalidTokens(t *testing.T) {
 	tokens := openTokens(t, filepath.Join(t.TempDir(), "tokens.json"), nil)
 	for _, n := range []wire.NewToken{
 		{}, {Name: "x"}, {Name: "x", Scope: "root"}, {Scope: wire.ScopeRead}, {Name: "a\nb", Scope: wire.ScopeRead}, {Name: strings.Repeat("x", 65), Scope: wire.ScopeRead},
@@ -207,7 +207,7 @@ func TestTokensThatMakeNoSense(t *testing.T) {
 	}
 }
 
-func TestTokensTogether(t *testing.T) {
+func TestConcurrentTokens(t *testing.T) {
 	tokens := openTokens(t, filepath.Join(t.TempDir(), "tokens.json"), nil)
 	var wg sync.WaitGroup
 	for i := range 8 {

@@ -13,9 +13,9 @@ import (
 	"testing"
 )
 
-// TestBundleIsMadeOfTheSources checks the hash of the sources recorded in the bundle, so
+// TestBundleIsUpToDate checks the hash of the sources recorded in the bundle, so
 // that an outdated bundle is found without Node. make check-web checks its content.
-func TestBundleIsMadeOfTheSources(t *testing.T) {
+func TestBundleIsUpToDate(t *testing.T) {
 	var names []string
 	err := filepath.WalkDir("src", func(name string, d fs.DirEntry, err error) error {
 		if err == nil && !d.IsDir() {
@@ -89,9 +89,9 @@ func TestBundleIsSmall(t *testing.T) {
 	}
 }
 
-// TestBundleAsksForNothingFromElsewhere checks that the bundle contains nothing that the
+// TestBundleObeysContentSecurityPolicy checks that the bundle contains nothing that the
 // content security policy forbids.
-func TestBundleAsksForNothingFromElsewhere(t *testing.T) {
+func TestBundleObeysContentSecurityPolicy(t *testing.T) {
 	refused := map[string][]*regexp.Regexp{
 		"index.html": {regexp.MustCompile(`<style`), regexp.MustCompile(`<script[^>]*>[^<]`), regexp.MustCompile(`\son[a-z]+=`), regexp.MustCompile(`\sstyle=`), regexp.MustCompile(`https?://`)},
 		"app.css":    {regexp.MustCompile(`https?://`), regexp.MustCompile(`@import`)},

@@ -18,9 +18,9 @@ const (
 	typesFile       = "src/api.gen.ts"
 )
 
-// TestTypesAreThoseOfTheDescription checks that the TypeScript types match the API
+// TestTypesMatchAPIDescription checks that the TypeScript types match the API
 // description, so that a renamed member does not compile in the pages.
-func TestTypesAreThoseOfTheDescription(t *testing.T) {
+func TestTypesMatchAPIDescription(t *testing.T) {
 	raw, err := os.ReadFile(descriptionFile)
 	if err != nil {
 		t.Fatal(err)

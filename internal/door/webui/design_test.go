@@ -215,9 +215,9 @@ func TestTypeScale(t *testing.T) {
 	}
 }
 
-// TestIconsAreOneSet checks that drawings are in the set of icons, but for charts and the
+// TestIconsAreInTheSet checks that drawings are in the set of icons, but for charts and the
 // marks of sources.
-func TestIconsAreOneSet(t *testing.T) {
+func TestIconsAreInTheSet(t *testing.T) {
 	drawings := []string{"Icon.tsx", "SourceBadge.tsx", "Bar.tsx", "Stack.tsx", "calendar.tsx", "tree.tsx", "Empty.tsx"}
 	err := filepath.WalkDir("src", func(name string, d fs.DirEntry, err error) error {
 		if err != nil || !strings.HasSuffix(name, ".tsx") || slices.Contains(drawings, filepath.Base(name)) {

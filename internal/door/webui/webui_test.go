@@ -51,7 +51,7 @@ func fetch(t *testing.T, base, method, path string, head ...string) (*http.Respo
 
 var asset = regexp.MustCompile(`/assets/[a-z]+-[0-9a-f]{12}\.[a-z]+`)
 
-func TestFilesAreKeptByTheirHash(t *testing.T) {
+func TestHashedFilesAreCached(t *testing.T) {
 	s := httptest.NewServer(serve(files()))
 	defer s.Close()
 	_, index := fetch(t, s.URL, "GET", "/")
@@ -79,7 +79,7 @@ func TestFilesAreKeptByTheirHash(t *testing.T) {
 	}
 }
 
-func TestPackedAndUnchanged(t *testing.T) {
+func TestCompressionAndETags(t *testing.T) {
 	s := httptest.NewServer(serve(files()))
 	defer s.Close()
 	packed, body := fetch(t, s.URL, "GET", "/assets/app.js", "Accept-Encoding", "gzip, br")
@@ -111,7 +111,7 @@ func TestPackedAndUnchanged(t *testing.T) {
 	}
 }
 
-func TestEveryPageIsTheIndex(t *testing.T) {
+func TestEveryPathServesTheIndex(t *testing.T) {
 	s := httptest.NewServer(serve(files()))
 	defer s.Close()
 	_, index := fetch(t, s.URL, "GET", "/")
@@ -162,9 +162,9 @@ func TestPolicy(t *testing.T) {
 	}
 }
 
-// TestWhatIsBuiltIn checks that the embedded pages have no inline scripts or styles and
-// load nothing from other hosts.
-func TestWhatIsBuiltIn(t *testing.T) {
+// TestEmbeddedPagesAreSelfContained checks that the embedded pages have no inline scripts or
+// styles and load nothing from other hosts.
+func TestEmbeddedPagesAreSelfContained(t *testing.T) {
 	s := httptest.NewServer(Handler())
 	defer s.Close()
 	page, index := fetch(t, s.URL, "GET", "/")

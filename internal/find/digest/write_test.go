@@ -113,8 +113,8 @@ func randomLine(r *rand.Rand) Line {
 
 func pick[T any](r *rand.Rand, values ...T) T { return values[r.IntN(len(values))] }
 
-// TestParseReadsWhatWriteWrote checks that arbitrary text is parsed back.
-func TestParseReadsWhatWriteWrote(t *testing.T) {
+// TestWriteParseRoundTrip checks that arbitrary text is parsed back.
+func TestWriteParseRoundTrip(t *testing.T) {
 	r := rand.New(rand.NewPCG(1, 2))
 	for range 8000 {
 		var lines []Line

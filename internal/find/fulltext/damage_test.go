@@ -29,9 +29,9 @@ func (b *bed) fill(sessions, messages int) {
 	}
 }
 
-// TestIndexIsMended damages and deletes the index in every way; searches return the same
+// TestDamagedIndexIsRebuilt damages and deletes the index in every way; searches return the same
 // results afterwards.
-func TestIndexIsMended(t *testing.T) {
+func TestDamagedIndexIsRebuilt(t *testing.T) {
 	b := newBed(t)
 	b.fill(5, 20)
 	want := entries(b.search("flaky message"))
@@ -132,9 +132,9 @@ func TestIndexIsDamagedInUse(t *testing.T) {
 	}
 }
 
-// TestCheckThrowsDamageAway checks that Check reports damaged pages that no search has
+// TestCheckRemovesDamagedIndex checks that Check reports damaged pages that no search has
 // read, and that the index is rebuilt afterwards.
-func TestCheckThrowsDamageAway(t *testing.T) {
+func TestCheckRemovesDamagedIndex(t *testing.T) {
 	b := newBed(t)
 	b.fill(5, 40)
 	b.search("flaky")

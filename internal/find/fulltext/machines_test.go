@@ -37,9 +37,9 @@ func machineBed(t *testing.T) *bed {
 
 func id2(id firn.ID, name string) firn.EntryID { return firn.EntryID(string(id) + "-" + name) }
 
-// TestMachinesDoNotDrownPeople searches for what a person and many newer runs of programs
+// TestMachineMessagesRankLower searches for what a person and many newer runs of programs
 // say: the person's message is first, and the others follow with what was subtracted.
-func TestMachinesDoNotDrownPeople(t *testing.T) {
+func TestMachineMessagesRankLower(t *testing.T) {
 	b := machineBed(t)
 	for _, query := range []string{
 		"backup", "backup failed disk", "why did the backup of the printer fail because its disk is full", "backup AND printer", `"backup failed"`, "print*",
@@ -58,8 +58,9 @@ func TestMachinesDoNotDrownPeople(t *testing.T) {
 	}
 }
 
-// TestMachinesSwitch tries each value of the switch on words, a question and filters alone.
-func TestMachinesSwitch(t *testing.T) {
+// TestMachineMessageSwitch tries each value of the switch on words, a question and filters
+// alone.
+func TestMachineMessageSwitch(t *testing.T) {
 	b := machineBed(t)
 	isPerson := func(h search.Hit) bool { return h.Entry == "person-1" }
 	for _, query := range []string{"backup", "why did the backup of the printer fail because its disk is full", "", "role:user", `"backup failed"`} {
@@ -85,8 +86,8 @@ func TestMachinesSwitch(t *testing.T) {
 	}
 }
 
-// TestMachinesOfOtherTools checks that the sub-agents of other tools are programs.
-func TestMachinesOfOtherTools(t *testing.T) {
+// TestSubAgentsOfOtherToolsAreMachines checks that the sub-agents of other tools are programs.
+func TestSubAgentsOfOtherToolsAreMachines(t *testing.T) {
 	b := newBed(t)
 	b.index.opts.SourceOf = func(_ context.Context, id firn.ID) Origin { return Origin{Tool: "codex", Sub: id == "sub"} }
 	for _, id := range []firn.ID{"sub", "main"} {

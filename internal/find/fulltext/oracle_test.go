@@ -111,8 +111,8 @@ func (w *world) marks() {
 	}
 }
 
-// TestRebuiltIsTheSame compares every row of an updated index with a rebuilt one.
-func TestRebuiltIsTheSame(t *testing.T) {
+// TestRebuiltIndexIsTheSame compares every row of an updated index with a rebuilt one.
+func TestRebuiltIndexIsTheSame(t *testing.T) {
 	w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(77, 6))}
 	for range 60 {
 		w.step()

@@ -10,9 +10,9 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// TestOthersTakeNoRoom searches for one owner's sessions where others have more, and newer,
-// matches than a search examines.
-func TestOthersTakeNoRoom(t *testing.T) {
+// TestOtherOwnersDoNotUseUpTheLimit searches for one owner's sessions where others have more,
+// and newer, matches than a search examines.
+func TestOtherOwnersDoNotUseUpTheLimit(t *testing.T) {
 	b := newBed(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	session := func(id firn.ID, agent, key string, messages int) {

@@ -8,9 +8,9 @@ import (
 	"firn.dev"
 )
 
-// TestOneLongSessionTellsHowFarItIs indexes a single session: progress is reported before
+// TestProgressWithinOneSession indexes a single session: progress is reported before
 // it is done, and ends at exactly its size.
-func TestOneLongSessionTellsHowFarItIs(t *testing.T) {
+func TestProgressWithinOneSession(t *testing.T) {
 	b := newBed(t)
 	const id = firn.ID("long")
 	var entries []firn.Entry

@@ -101,8 +101,8 @@ func randomQuery(rng *rand.Rand, depth int) string {
 	return word()
 }
 
-// TestQueriesAgree compares the index with a plain scan for queries of any form.
-func TestQueriesAgree(t *testing.T) {
+// TestQueriesMatchScan compares the index with a plain scan for queries of any form.
+func TestQueriesMatchScan(t *testing.T) {
 	b, texts := library(t)
 	rng := rand.New(rand.NewPCG(7, 7))
 	for range 250 {

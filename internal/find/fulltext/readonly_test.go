@@ -73,9 +73,9 @@ func TestReadOnlyHome(t *testing.T) {
 	}
 }
 
-// TestCompareIsOfOneMoment appends and indexes a message between the two reads that are
+// TestCompareUsesOneSnapshot appends and indexes a message between the two reads that are
 // compared.
-func TestCompareIsOfOneMoment(t *testing.T) {
+func TestCompareUsesOneSnapshot(t *testing.T) {
 	b := newBed(t)
 	b.fill(3, 10)
 	b.search("flaky message")
@@ -103,8 +103,8 @@ func TestCompareIsOfOneMoment(t *testing.T) {
 	}
 }
 
-// TestDirectoryInTheWay checks that the error names the directory.
-func TestDirectoryInTheWay(t *testing.T) {
+// TestDirectoryInPlaceOfIndex checks that the error names the directory.
+func TestDirectoryInPlaceOfIndex(t *testing.T) {
 	b := newBed(t)
 	b.fill(1, 2)
 	path := filepath.Join(b.dir, "index", fileName)
@@ -157,8 +157,8 @@ func (v *vanishing) Stat(path string) (vfs.Info, error) {
 	return info, err
 }
 
-// TestIndexGoesMeanwhile removes the index while a search begins.
-func TestIndexGoesMeanwhile(t *testing.T) {
+// TestIndexRemovedDuringSearch removes the index while a search begins.
+func TestIndexRemovedDuringSearch(t *testing.T) {
 	b := newBed(t)
 	b.fill(3, 10)
 	v := &vanishing{FS: vfs.OS{}, path: b.index.path()}

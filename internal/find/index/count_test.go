@@ -18,9 +18,9 @@ func tagged(f *fixture, n int, tags ...string) firn.Entry {
 	return e
 }
 
-// TestCountIsThatOfTheList checks that the catalog counts as many sessions as the store
+// TestCountMatchesList checks that the catalog counts as many sessions as the store
 // lists after every change, also by tag, time and text.
-func TestCountIsThatOfTheList(t *testing.T) {
+func TestCountMatchesList(t *testing.T) {
 	f := newFixture(t)
 	wrapped := index.Wrap(f.store, f.cat)
 	counter := wrapped.(interface {

@@ -157,9 +157,9 @@ func step() int {
 	return 1
 }
 
-// TestPassingFault checks that a session that could temporarily not be inspected is listed
+// TestTemporaryFault checks that a session that could temporarily not be inspected is listed
 // again afterwards.
-func TestPassingFault(t *testing.T) {
+func TestTemporaryFault(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(6)
 	f.refresh()

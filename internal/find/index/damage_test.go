@@ -54,7 +54,7 @@ func TestCutAtEveryByte(t *testing.T) {
 	}
 }
 
-func TestOtherBytes(t *testing.T) {
+func TestChangedBytes(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(4)
 	f.refresh()
@@ -78,8 +78,8 @@ func TestOtherBytes(t *testing.T) {
 	}
 }
 
-// TestLinesMissing tests valid lines that are not the ones in the header.
-func TestLinesMissing(t *testing.T) {
+// TestMissingLines tests valid lines that are not the ones in the header.
+func TestMissingLines(t *testing.T) {
 	f, mem := inMemory(t)
 	f.fill(4)
 	f.refresh()

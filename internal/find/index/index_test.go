@@ -260,7 +260,7 @@ func TestRebuiltIdentical(t *testing.T) {
 	f.sameLists()
 }
 
-func TestDeletedIndexComesBack(t *testing.T) {
+func TestDeletedIndexIsRebuilt(t *testing.T) {
 	f := newFixture(t)
 	f.fill(20)
 	f.sameLists()

@@ -14,9 +14,9 @@ import (
 	"firn.dev/store"
 )
 
-// TestPagesMakeTheList checks that all pages together are the list, for any order of lines
+// TestPagesEqualList checks that all pages together are the list, for any order of lines
 // in the file.
-func TestPagesMakeTheList(t *testing.T) {
+func TestPagesEqualList(t *testing.T) {
 	f := newFixture(t)
 	f.fill(40)
 	f.refresh()

@@ -34,7 +34,7 @@ func someRow(t *rapid.T) row {
 	}, when("modified"))
 }
 
-func TestRowsComeBack(t *testing.T) {
+func TestRowRoundTrip(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		r := someRow(t)
 		before := normalizeTime(r.modified.Add(-time.Hour))
@@ -87,7 +87,7 @@ func fill(t *testing.T, v reflect.Value) {
 	}
 }
 
-func TestHeadsComeBack(t *testing.T) {
+func TestHeadRoundTrip(t *testing.T) {
 	for _, h := range []head{
 		{size: headLen},
 		{size: math.MaxInt64, lines: math.MaxInt64, rows: math.MaxInt64, newest: time.Unix(-farFuture, 999999999).UTC()},

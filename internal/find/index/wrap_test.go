@@ -143,8 +143,8 @@ func TestPurgeReachesTheCatalogue(t *testing.T) {
 	f.sameLists()
 }
 
-// TestPurgeBehindOurBack checks that a refresh detects a purge made without the wrapper.
-func TestPurgeBehindOurBack(t *testing.T) {
+// TestPurgeWithoutWrapper checks that a refresh detects a purge made without the wrapper.
+func TestPurgeWithoutWrapper(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
 	f.append(f.store, "s001", firn.Entry{ID: "t", Time: at(10), Body: &firn.Title{Name: "SECRET"}})
@@ -277,7 +277,7 @@ func TestCloseThatCannotWrite(t *testing.T) {
 	f.wantMarks(0)
 }
 
-func TestListHeedsContext(t *testing.T) {
+func TestListEndsWithContext(t *testing.T) {
 	f := newFixture(t)
 	f.fill(3)
 	ctx, cancel := context.WithCancel(f.ctx)

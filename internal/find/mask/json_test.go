@@ -35,9 +35,9 @@ func TestJSON(t *testing.T) {
 	}
 }
 
-// TestTranscriptsStayWhole masks the sample transcripts of all tools and checks that their
+// TestTranscriptStructureIsKept masks the sample transcripts of all tools and checks that their
 // structure is unchanged.
-func TestTranscriptsStayWhole(t *testing.T) {
+func TestTranscriptStructureIsKept(t *testing.T) {
 	lines := 0
 	err := filepath.WalkDir("../../../testdata/corpus", func(path string, e fs.DirEntry, err error) error {
 		if err != nil || e.IsDir() || !strings.HasSuffix(path, ".jsonl") {

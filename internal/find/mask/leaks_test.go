@@ -258,9 +258,9 @@ func TestHeaders(t *testing.T) {
 	}
 }
 
-// TestOrdinaryRandomStays checks that random-looking text that is not secret is unchanged,
+// TestRandomTextIsNotMasked checks that random-looking text that is not secret is unchanged,
 // also near names of services.
-func TestOrdinaryRandomStays(t *testing.T) {
+func TestRandomTextIsNotMasked(t *testing.T) {
 	r := rand.New(rand.NewPCG(7, 7))
 	bytes := func(n int) []byte {
 		b := make([]byte, n)
@@ -289,9 +289,9 @@ func TestOrdinaryRandomStays(t *testing.T) {
 	}
 }
 
-// TestFixturesStay counts the text that the gitleaks rules mask in ordinary transcripts and
-// programs beyond firn's own rules. None of it may be a false positive.
-func TestFixturesStay(t *testing.T) {
+// TestFixturesAreNotMasked counts the text that the gitleaks rules mask in ordinary
+// transcripts and programs beyond firn's own rules. None of it may be a false positive.
+func TestFixturesAreNotMasked(t *testing.T) {
 	size, ours, all := 0, newTriggers(nil), byPair()
 	for _, root := range []string{"../../../testdata", "../../../store", "../../../window", "../../../docs"} {
 		err := filepath.WalkDir(root, func(path string, e fs.DirEntry, err error) error {

@@ -67,8 +67,8 @@ func TestEnvironment(t *testing.T) {
 	}
 }
 
-// TestSecretsOfAllSorts checks the remaining text for each kind of secret.
-func TestSecretsOfAllSorts(t *testing.T) {
+// TestSecretsOfEveryKind checks the remaining text for each kind of secret.
+func TestSecretsOfEveryKind(t *testing.T) {
 	code := strings.Repeat("ABC234", 5)[:26]
 	for text, want := range map[string]string{
 		"a firn_" + body(43) + " b":                                      "a [secret] b",
@@ -105,8 +105,8 @@ func TestSecretsOfAllSorts(t *testing.T) {
 	}
 }
 
-// TestProseStays checks that prose about secrets and source code are unchanged.
-func TestProseStays(t *testing.T) {
+// TestProseIsNotMasked checks that prose about secrets and source code are unchanged.
+func TestProseIsNotMasked(t *testing.T) {
 	for _, text := range []string{
 		"the token count: 12345", "key: value", "key: some-longer-value-2024", "pass: 12 tests", "pass: everything", "PASS: 12 FAIL: 0", "# PASS:  112345678", "pass=12 fail=0",
 		"keys:\n  - name: first\n    key: second\n", "primary_key: user_identifier_2024", "sort_key = \"created_at_2024_11_16\"", "session_key: agent:main:telegram:12345678",

@@ -138,8 +138,9 @@ func TestMirrorKeeps(t *testing.T) {
 	}
 }
 
-// TestMirrorGoesOn checks that an interrupted copy is completed regardless of the manifest.
-func TestMirrorGoesOn(t *testing.T) {
+// TestInterruptedMirrorIsCompleted checks that an interrupted copy is completed regardless of
+// the manifest.
+func TestInterruptedMirrorIsCompleted(t *testing.T) {
 	m, theirs, ours := mirror(t, false)
 	run(t, m)
 	put(t, theirs, header+strings.Repeat("{}\n", 1000))

@@ -135,9 +135,9 @@ func TestEditWithinATick(t *testing.T) {
 	}
 }
 
-// TestHeal checks that damage to the mirror is repaired while the original exists, and that
-// damaged versions are not kept.
-func TestHeal(t *testing.T) {
+// TestDamagedMirrorIsRepaired checks that damage to the mirror is repaired while the original
+// exists, and that damaged versions are not kept.
+func TestDamagedMirrorIsRepaired(t *testing.T) {
 	for name, damage := range map[string]string{
 		"another byte": long[:len(long)/2] + "\x00" + long[len(long)/2+1:],
 		"zeros":        long[:len(long)/2] + strings.Repeat("\x00", len(long)-len(long)/2),
@@ -163,8 +163,8 @@ func TestHeal(t *testing.T) {
 	}
 }
 
-// TestHealKeeps checks that a copy that is longer than recorded is put aside.
-func TestHealKeeps(t *testing.T) {
+// TestLongerMirrorIsSetAside checks that a copy that is longer than recorded is put aside.
+func TestLongerMirrorIsSetAside(t *testing.T) {
 	m, theirs, ours := mirror(t, false)
 	run(t, m)
 	appendTo(t, theirs, "{\"n\":1}\n")
@@ -332,8 +332,8 @@ func TestEmpty(t *testing.T) {
 	}
 }
 
-// TestBeside checks that metadata files are found at any depth, and no others.
-func TestBeside(t *testing.T) {
+// TestMetadataFiles checks that metadata files are found at any depth, and no others.
+func TestMetadataFiles(t *testing.T) {
 	m, _, _ := mirror(t, false)
 	for name, want := range map[string]bool{
 		"agents/main/deep/x.meta.json": true, "agents/main/deep/a/b/c/x.meta.json": true, "agents/main/deep/a/x.json": false,

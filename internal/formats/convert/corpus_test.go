@@ -91,9 +91,9 @@ func write(t *testing.T, src convert.Source, to dialect.Tool) ([]byte, *convert.
 	return out.Bytes(), report
 }
 
-// TestThereAndBack checks that every line, even an unreadable one, is restored byte for
-// byte after a conversion to firn's own format.
-func TestThereAndBack(t *testing.T) {
+// TestConvertToNativeAndBack checks that every line, even an unreadable one, is restored byte
+// for byte after a conversion to firn's own format.
+func TestConvertToNativeAndBack(t *testing.T) {
 	ours := dialects.All()[0]
 	each(t, func(t *testing.T, s specimen) {
 		kept, _ := write(t, s.source(), ours)
@@ -121,9 +121,9 @@ func firstDifference(got, want string) string {
 	return fmt.Sprintf("at the end: %d bytes, want %d", len(got), len(want))
 }
 
-// TestAcross checks that texts, calls and results for the model are the same after a
-// conversion to any tool and back.
-func TestAcross(t *testing.T) {
+// TestConvertToEveryToolAndBack checks that texts, calls and results for the model are the
+// same after a conversion to any tool and back.
+func TestConvertToEveryToolAndBack(t *testing.T) {
 	each(t, func(t *testing.T, s specimen) {
 		want := conversation(t, s.source())
 		for _, to := range dialects.All() {

@@ -244,9 +244,9 @@ func TestGrown(t *testing.T) {
 	}
 }
 
-// TestBytesComeBack checks that an imported transcript is restored byte for byte, and that
-// the report agrees.
-func TestBytesComeBack(t *testing.T) {
+// TestImportedBytesRoundTrip checks that an imported transcript is restored byte for byte,
+// and that the report agrees.
+func TestImportedBytesRoundTrip(t *testing.T) {
 	for _, s := range everything(t) {
 		t.Run(string(s.tool.Name())+"/"+strings.ReplaceAll(s.name, "/", ":"), func(t *testing.T) {
 			st := imported(t, s, s.text)
@@ -286,9 +286,9 @@ func nativeOf(t *testing.T, st store.Store) string {
 	return string(out)
 }
 
-// TestTitleBesideComesLater checks that a title set in a separate file after the import is
+// TestTitleFileAfterImport checks that a title set in a separate file after the import is
 // added, and that neither it nor later entries start a new tree.
-func TestTitleBesideComesLater(t *testing.T) {
+func TestTitleFileAfterImport(t *testing.T) {
 	claude, _ := dialects.Find(string(dialect.ClaudeCode))
 	text := claudeParallel(rand.New(rand.NewPCG(3, 41)))
 	st := memstore.New(memstore.Options{})

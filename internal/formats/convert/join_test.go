@@ -10,9 +10,9 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 )
 
-// TestJoinAcrossAsides checks that pieces of a response are combined even if an unrelated
-// line is between them; that line is moved after the results.
-func TestJoinAcrossAsides(t *testing.T) {
+// TestJoinAcrossUnrelatedLines checks that pieces of a response are combined even if an
+// unrelated line is between them; that line is moved after the results.
+func TestJoinAcrossUnrelatedLines(t *testing.T) {
 	piece := func(call string, usage *firn.Usage) firn.Entry {
 		return firn.NewEntry(&firn.Message{
 			Role: firn.RoleAssistant, StopReason: firn.StopToolUse, Usage: usage, Parts: []firn.Part{firn.ToolCall{ID: call, Name: "read", Arguments: []byte("{}")}},

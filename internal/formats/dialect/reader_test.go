@@ -57,8 +57,8 @@ func read(r *dialect.Reader, line []byte) []string {
 	return out
 }
 
-// TestReaderFindsWhatIsWhole checks lines with the damage that crashes leave.
-func TestReaderFindsWhatIsWhole(t *testing.T) {
+// TestReaderFindsCompleteLines checks lines with the damage that crashes leave.
+func TestReaderFindsCompleteLines(t *testing.T) {
 	a := `{"type":"message","id":"aaaa","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":[{"type":"text","text":"a \"parentId\": x"}],"timestamp":1}}`
 	b := `{"type":"message","id":"bbbb","parentId":"aaaa","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":"b","timestamp":1}}`
 	for _, c := range []struct {

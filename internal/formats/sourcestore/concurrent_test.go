@@ -157,9 +157,9 @@ func (f noRename) Rename(from, to string) error {
 	return f.FS.Rename(from, to)
 }
 
-// TestIndexTrouble checks that entries are acknowledged even if the tool's index cannot be
-// written: otherwise the caller would append them again.
-func TestIndexTrouble(t *testing.T) {
+// TestIndexCannotBeWritten checks that entries are acknowledged even if the tool's index
+// cannot be written: otherwise the caller would append them again.
+func TestIndexCannotBeWritten(t *testing.T) {
 	keeps := map[dialect.Name]bool{dialect.OpenClaw: true, dialect.Claw0: true, dialect.CrabTalk: true}
 	for _, tool := range dialects.All() {
 		t.Run(string(tool.Name()), func(t *testing.T) {

@@ -12,9 +12,9 @@ import (
 	"firn.dev/store"
 )
 
-// TestBinAndBack checks that a session that was taken over is moved to the trash and
+// TestTrashAndRestore checks that a session that was taken over is moved to the trash and
 // restored as a whole: the source's copy does not replace it.
-func TestBinAndBack(t *testing.T) {
+func TestTrashAndRestore(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	want := append(long(t, source, 3), "mine")
 	u := union(t, home, source)

@@ -180,9 +180,9 @@ const (
 	victimSource = "FIRN_TEST_VICTIM_SOURCE"
 )
 
-// TestVictim takes a session over and stops in the middle, to be killed there. It does
+// TestTakeOverChild takes a session over and stops in the middle, to be killed there. It does
 // nothing if it is run as a normal test.
-func TestVictim(t *testing.T) {
+func TestTakeOverChild(t *testing.T) {
 	home, source := os.Getenv(victimHome), os.Getenv(victimSource)
 	if home == "" {
 		return
@@ -207,7 +207,7 @@ func TestVictim(t *testing.T) {
 func TestKilledMidway(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	want := long(t, source, 40)
-	cmd := exec.Command(os.Args[0], "-test.run=^TestVictim$")
+	cmd := exec.Command(os.Args[0], "-test.run=^TestTakeOverChild$")
 	cmd.Env = append(os.Environ(), victimHome+"="+home, victimSource+"="+source)
 	out, err := cmd.StdoutPipe()
 	if err != nil {

@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestPlanBin(t *testing.T) {
+func TestPlanTrash(t *testing.T) {
 	binned := func(id string, days int, bytes int64) store.Binned {
 		b := store.Binned{Info: store.Info{ID: firn.ID(id), Bytes: bytes}, Removed: noon.Add(-time.Duration(days) * aDay)}
 		if days < 0 {
@@ -194,10 +194,10 @@ func someStandings(t *rapid.T) []Session {
 	return all
 }
 
-// TestPlanKeepsItsWord plans for any sessions and settings: nothing out of reach
+// TestPlanInvariants plans for any sessions and settings: nothing out of reach
 // is chosen, nothing twice, limits are kept or nothing is left to take, and
 // once done there is nothing more to do.
-func TestPlanKeepsItsWord(t *testing.T) {
+func TestPlanInvariants(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		all := someStandings(t)
 		hours := func(name string) time.Duration {

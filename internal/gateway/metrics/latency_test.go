@@ -56,8 +56,8 @@ func rising(n int, step time.Duration) (all []time.Duration) {
 	return all
 }
 
-// TestBucketsMeet checks that every bucket ends where the next begins.
-func TestBucketsMeet(t *testing.T) {
+// TestBucketsAreContiguous checks that every bucket ends where the next begins.
+func TestBucketsAreContiguous(t *testing.T) {
 	for i := range timeBuckets - 1 {
 		if bucketOf(upper(i)) != i || bucketOf(upper(i)+1) != i+1 {
 			t.Fatalf("bucket %d ends at %d µs, which are in %d; the next are in %d", i, upper(i), bucketOf(upper(i)), bucketOf(upper(i)+1))

@@ -146,7 +146,7 @@ func check(t *testing.T, text string) {
 	}
 }
 
-func TestNoSet(t *testing.T) {
+func TestNilSet(t *testing.T) {
 	var s *metrics.Set
 	s.Usage("p", "m", firn.Usage{Input: 1})
 	s.Error("x")
@@ -161,8 +161,8 @@ func TestNoSet(t *testing.T) {
 	s.ServeHTTP(httptest.NewRecorder(), nil)
 }
 
-// TestStoreIsAStore checks that the wrapper preserves the behavior of a store.
-func TestStoreIsAStore(t *testing.T) {
+// TestStoreConformance checks that the wrapper preserves the behavior of a store.
+func TestStoreConformance(t *testing.T) {
 	storetest.Run(t, func(t *testing.T) storetest.Opened {
 		st := metrics.New(time.Now()).Store(memstore.New(memstore.Options{}))
 		return storetest.Opened{Store: st, Reopen: func() store.Store { return st }}

@@ -146,8 +146,8 @@ func TestScheduleRefuses(t *testing.T) {
 	}
 }
 
-// TestLook decides at several times, with clocks that run, stop, and are set.
-func TestLook(t *testing.T) {
+// TestDecide decides at several times, with clocks that run, stop, and are set.
+func TestDecide(t *testing.T) {
 	noon := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	for name, c := range map[string]struct {
 		after, now time.Duration // from noon, when it is due daily

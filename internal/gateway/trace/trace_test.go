@@ -96,8 +96,8 @@ func TestSpans(t *testing.T) {
 	}
 }
 
-// TestNothing checks that a nil tracer does nothing and costs nothing.
-func TestNothing(t *testing.T) {
+// TestNilTracer checks that a nil tracer does nothing and costs nothing.
+func TestNilTracer(t *testing.T) {
 	var tr *trace.Tracer
 	ctx, s := tr.Start(t.Context(), "x", trace.Internal)
 	s.Set(trace.Int("n", 1))
@@ -264,8 +264,8 @@ func TestRefusal(t *testing.T) {
 	}
 }
 
-// TestAgain checks that spans are sent again after a temporary failure.
-func TestAgain(t *testing.T) {
+// TestSpansAreSentAgain checks that spans are sent again after a temporary failure.
+func TestSpansAreSentAgain(t *testing.T) {
 	c := collect(t)
 	c.answers, c.took = []int{http.StatusServiceUnavailable}, make(chan struct{}, 10)
 	reported := &words{}

@@ -64,11 +64,11 @@ func (c *counted) List(ctx context.Context, q store.Query) iter.Seq2[store.Info,
 	return c.Store.List(ctx, q)
 }
 
-// TestCutAnywhereIsReadInSteps makes all requests on a session truncated at every byte: no
+// TestCutAnywhereIsRead makes all requests on a session truncated at every byte: no
 // reader may wait for progress that cannot happen. One view sees the file grow, and a new
 // one sees it as it is. For sessions of other tools, which are read in place, every 41st
 // cut is tried.
-func TestCutAnywhereIsReadInSteps(t *testing.T) {
+func TestCutAnywhereIsRead(t *testing.T) {
 	t.Parallel()
 	t.Run("files", func(t *testing.T) {
 		t.Parallel()

@@ -43,10 +43,10 @@ func (h *holed) ReadBack(ctx context.Context, id firn.ID, before store.Pos) iter
 	return h.hole(h.Store.ReadBack(ctx, id, before))
 }
 
-// TestAnyDamageOfAnyStore pages through a session with lost entries, with all page sizes:
+// TestDamageInEveryView pages through a session with lost entries, with all page sizes:
 // in every view and direction, each lost place and each entry occurs once and in order.
 // Adjacent places are merged.
-func TestAnyDamageOfAnyStore(t *testing.T) {
+func TestDamageInEveryView(t *testing.T) {
 	mem := memstore.New(memstore.Options{})
 	st := &holed{Store: mem, lost: map[firn.EntryID]bool{"e03": true, "e06": true, "e07": true, "e10": true}}
 	a := &agent.Agent{Store: st, Model: scripted.New(scripted.Info()), NoTitles: true}

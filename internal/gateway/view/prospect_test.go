@@ -88,9 +88,9 @@ func need[T any](v T, err error) func(t *testing.T) T {
 	}
 }
 
-// TestProspectOfTheEnd checks that reading only the end of a long session gives the same
+// TestEndMatchesFullRead checks that reading only the end of a long session gives the same
 // result as reading all of it.
-func TestProspectOfTheEnd(t *testing.T) {
+func TestEndMatchesFullRead(t *testing.T) {
 	d := newGallery(t)
 	d.createSession(called("m1", firn.NewEntry(&firn.ThinkingChange{Level: "high"})), called("v1", firn.NewEntry(&firn.Custom{Type: firn.VerboseType, Data: json.RawMessage(`{"level":"on"}`)})))
 	d.turns(0, 3000)

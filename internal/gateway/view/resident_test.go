@@ -8,9 +8,9 @@ import (
 	"firn.dev/window"
 )
 
-// TestTailsCountWhatIsCarried checks that extra fields of imported entries count toward the
+// TestTailSizeIncludesExtraFields checks that extra fields of imported entries count toward the
 // size, and that a path that is too large is not cached.
-func TestTailsCountWhatIsCarried(t *testing.T) {
+func TestTailSizeIncludesExtraFields(t *testing.T) {
 	carried := firn.Fields{{Name: "origin", Value: bytes.Repeat([]byte("1"), 1000)}}
 	entry := firn.NewEntry(firn.UserText("hello").Body)
 	entry.Extra = carried

@@ -86,9 +86,9 @@ func files(t testing.TB, dir string) map[string]string {
 	return all
 }
 
-// TestThereAndBack backs up a home and restores it: the files are the same, except for
+// TestBackupAndRestore backs up a home and restores it: the files are the same, except for
 // those that are recreated.
-func TestThereAndBack(t *testing.T) {
+func TestBackupAndRestore(t *testing.T) {
 	dir, _ := home(t, 3)
 	packed := pack(t, dir)
 	again, err := backup.Verify(t.Context(), bytes.NewReader(packed))
@@ -120,9 +120,9 @@ func TestThereAndBack(t *testing.T) {
 	}
 }
 
-// TestWhileOthersWrite backs up a home repeatedly while sessions grow and are created. Each
+// TestBackupWhileWriting backs up a home repeatedly while sessions grow and are created. Each
 // backup must be complete and contain everything acknowledged before it.
-func TestWhileOthersWrite(t *testing.T) {
+func TestBackupWhileWriting(t *testing.T) {
 	dir, ids := home(t, 4)
 	st, err := filestore.Open(dir, filestore.Options{})
 	if err != nil {
@@ -269,8 +269,9 @@ func compress(t testing.TB, plain []byte) []byte {
 	return w.EncodeAll(plain, nil)
 }
 
-// TestStrangers checks that archives that would write outside the home are rejected.
-func TestStrangers(t *testing.T) {
+// TestArchiveOutsideHomeIsRejected checks that archives that would write outside the home are
+// rejected.
+func TestArchiveOutsideHomeIsRejected(t *testing.T) {
 	for _, h := range []tar.Header{
 		{Name: "../outside", Typeflag: tar.TypeReg}, {Name: "/etc/outside", Typeflag: tar.TypeReg}, {Name: "a/../../outside", Typeflag: tar.TypeReg},
 		{Name: "link", Linkname: "/etc", Typeflag: tar.TypeSymlink}, {Name: "hard", Linkname: "/etc/passwd", Typeflag: tar.TypeLink}, {Name: `a\b`, Typeflag: tar.TypeReg},

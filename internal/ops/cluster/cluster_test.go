@@ -413,8 +413,8 @@ func TestTakenOver(t *testing.T) {
 	}
 }
 
-// TestTakenOverByItself crashes the owner of a session without any client retry.
-func TestTakenOverByItself(t *testing.T) {
+// TestTakenOverWithoutRetry crashes the owner of a session without any client retry.
+func TestTakenOverWithoutRetry(t *testing.T) {
 	t.Parallel()
 	o := space(t)
 	a, b := join(t, o, short), join(t, o, short)
@@ -428,9 +428,9 @@ func TestTakenOverByItself(t *testing.T) {
 	}
 }
 
-// TestStale takes a session from an unaware owner during a turn. The turn ends without
+// TestStaleOwner takes a session from an unaware owner during a turn. The turn ends without
 // output, and waiting clients receive the final answer.
-func TestStale(t *testing.T) {
+func TestStaleOwner(t *testing.T) {
 	o := space(t)
 	a := join(t, o, long)
 	id := a.newSession()
@@ -492,8 +492,8 @@ func TestKeys(t *testing.T) {
 
 func ptr[T any](v T) *T { return &v }
 
-// TestOneLeads checks that one of several gateways leads, and another one after it leaves.
-func TestOneLeads(t *testing.T) {
+// TestOneLeader checks that one of several gateways leads, and another one after it leaves.
+func TestOneLeader(t *testing.T) {
 	t.Parallel()
 	o := space(t)
 	a := join(t, o, short)
@@ -524,9 +524,9 @@ func rest(t *testing.T) {
 	<-time.After(time.Millisecond)
 }
 
-// TestLeft shuts a gateway down while a message is queued: another one answers it
+// TestGatewayLeaves shuts a gateway down while a message is queued: another one answers it
 // immediately.
-func TestLeft(t *testing.T) {
+func TestGatewayLeaves(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
 	id := a.newSession()

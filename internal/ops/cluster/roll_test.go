@@ -8,9 +8,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestRoll checks that the status lists all gateways and the server that stores the
-// sessions.
-func TestRoll(t *testing.T) {
+// TestStatusListsGateways checks that the status lists all gateways and the server that
+// stores the sessions.
+func TestStatusListsGateways(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, 15*time.Second), join(t, o, 15*time.Second)
 	id := a.newSession()

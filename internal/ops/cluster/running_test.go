@@ -7,8 +7,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestRunningEverywhere checks that each gateway lists the running turns of all gateways.
-func TestRunningEverywhere(t *testing.T) {
+// TestRunningTurnsOfAllGateways checks that each gateway lists the running turns of all
+// gateways.
+func TestRunningTurnsOfAllGateways(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, long), join(t, o, long)
 	runs := func(m *member) []firn.ID {

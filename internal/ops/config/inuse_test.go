@@ -148,9 +148,9 @@ func TestCheckStore(t *testing.T) {
 	}
 }
 
-// TestMovedMeanwhile checks that a command that read its settings before the sessions were
+// TestStoreMovedMeanwhile checks that a command that read its settings before the sessions were
 // moved is refused the old store.
-func TestMovedMeanwhile(t *testing.T) {
+func TestStoreMovedMeanwhile(t *testing.T) {
 	home := t.TempDir()
 	s, err := Open("", []string{"HOME=" + home}, map[string]string{"home": home})
 	if err != nil {

@@ -72,7 +72,7 @@ func TestOpenFindsTheFile(t *testing.T) {
 	}
 }
 
-func TestOpenWhatCannotBeRead(t *testing.T) {
+func TestOpenUnreadable(t *testing.T) {
 	if _, err := Open(t.TempDir(), []string{"HOME=/u"}, nil); err == nil {
 		t.Error("a directory was read")
 	}
@@ -286,9 +286,9 @@ func TestSecret(t *testing.T) {
 	}
 }
 
-// TestNoSecretIsTold puts a secret in every possible place and checks that it is never
+// TestNoSecretIsPrinted puts a secret in every possible place and checks that it is never
 // printed.
-func TestNoSecretIsTold(t *testing.T) {
+func TestNoSecretIsPrinted(t *testing.T) {
 	const secret = "hunter2-SECRET"
 	for _, text := range []string{
 		"key = %", "[providers.a]\nkey = %", "[providers.a]\napi_key = %", "[providers.a]\nkey_env = %", "[providers.a.headers]\nX = %",
@@ -402,7 +402,7 @@ func TestSetFollowsLinks(t *testing.T) {
 	}
 }
 
-func TestSetMakesTheHome(t *testing.T) {
+func TestSetCreatesHome(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "new", "home", FileName)
 	s, err := Open(path, []string{"HOME=/u"}, nil)
 	if err != nil {

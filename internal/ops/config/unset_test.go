@@ -45,8 +45,8 @@ func TestUnset(t *testing.T) {
 	}
 }
 
-// TestUnsetTouchesNothingElse checks that a setting that is not on lines of its own is refused.
-func TestUnsetTouchesNothingElse(t *testing.T) {
+// TestUnsetLeavesOtherSettings checks that a setting that is not on lines of its own is refused.
+func TestUnsetLeavesOtherSettings(t *testing.T) {
 	file := filepath.Join(t.TempDir(), FileName)
 	text := "defaults = { model = \"a/b\", thinking = \"low\" }\n"
 	if err := os.WriteFile(file, []byte(text), 0o600); err != nil {

@@ -341,8 +341,8 @@ func TestAnchored(t *testing.T) {
 
 func join(lines [][]byte) string { return string(bytes.Join(lines, []byte{'\n'})) + "\n" }
 
-// TestHeadsOfOthers checks that sessions of other programs are anchored too.
-func TestHeadsOfOthers(t *testing.T) {
+// TestAnchorSessionsOfOtherPrograms checks that sessions of other programs are anchored too.
+func TestAnchorSessionsOfOtherPrograms(t *testing.T) {
 	home, first, _ := linkedHome(t, 0)
 	lines := linesOf(t, first)
 	for i := range lines {

@@ -14,9 +14,9 @@ import (
 	"firn.dev/internal/ops/doctor"
 )
 
-// TestLineThatIsBeingWritten checks that an incomplete line that a writer finishes before
+// TestLineBeingWritten checks that an incomplete line that a writer finishes before
 // doctor gets the lock is not reported.
-func TestLineThatIsBeingWritten(t *testing.T) {
+func TestLineBeingWritten(t *testing.T) {
 	whole := join(talk(3)...)
 	fs := home(t, whole[:len(whole)-30])
 	once := true
@@ -32,9 +32,9 @@ func TestLineThatIsBeingWritten(t *testing.T) {
 	}
 }
 
-// TestWriterThatHoldsTheLock checks that the wait for a lock is limited and that an
+// TestLockedByWriter checks that the wait for a lock is limited and that an
 // incomplete line is not reported as damage.
-func TestWriterThatHoldsTheLock(t *testing.T) {
+func TestLockedByWriter(t *testing.T) {
 	whole := join(talk(3)...)
 	fs := home(t, whole[:len(whole)-30])
 	holder, err := fs.Open(transcript, vfs.Read)
@@ -63,9 +63,9 @@ func TestWriterThatHoldsTheLock(t *testing.T) {
 	})
 }
 
-// TestRepairOfAMovingSession appends to a session during a repair: the repair fails and can
+// TestRepairDuringAppend appends to a session during a repair: the repair fails and can
 // be retried.
-func TestRepairOfAMovingSession(t *testing.T) {
+func TestRepairDuringAppend(t *testing.T) {
 	lines := talk(3)
 	fs := home(t, join(header, lines[1], lines[3]))
 	opens := 0

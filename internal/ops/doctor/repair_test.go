@@ -146,9 +146,9 @@ func check(t *testing.T, what string, got, want []string) {
 	}
 }
 
-// TestPlanIsWhatTheJournalDoes truncates a transcript at every byte, also with a damaged
+// TestPlanMatchesJournal truncates a transcript at every byte, also with a damaged
 // end. The planned steps for the tail must match the effect of opening it.
-func TestPlanIsWhatTheJournalDoes(t *testing.T) {
+func TestPlanMatchesJournal(t *testing.T) {
 	whole := join(talk(2)...)
 	step := 1
 	if testing.Short() {
@@ -179,10 +179,10 @@ func TestPlanIsWhatTheJournalDoes(t *testing.T) {
 	}
 }
 
-// TestRepairOfAnything repairs sessions of every shape. Existing data must not change,
+// TestRepairRandomSessions repairs sessions of every shape. Existing data must not change,
 // following parents from the head must lead to a root or at least not into a cycle, and no
 // message may leave the window unless the head was in a cycle.
-func TestRepairOfAnything(t *testing.T) {
+func TestRepairRandomSessions(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
 		before := drawTranscript(t)
 		fs := faultfs.New()

@@ -109,8 +109,8 @@ func TestIncludes(t *testing.T) {
 	}
 }
 
-// TestCircle checks that cyclic includes end.
-func TestCircle(t *testing.T) {
+// TestCyclicIncludes checks that cyclic includes end.
+func TestCyclicIncludes(t *testing.T) {
 	root := project(t, map[string]string{"AGENTS.md": "@include a.md\n@include AGENTS.md", "a.md": "@include b.md", "b.md": "@include a.md\n@include ./AGENTS.md"})
 	expect(t, Read(root, options()), "AGENTS.md a.md b.md")
 }

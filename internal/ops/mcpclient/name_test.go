@@ -34,8 +34,9 @@ func TestNames(t *testing.T) {
 	}
 }
 
-// TestNamesCannotBeTakenOver checks that the name of a tool does not depend on the other servers.
-func TestNamesCannotBeTakenOver(t *testing.T) {
+// TestNamesDoNotDependOnOtherServers checks that the name of a tool does not depend on the
+// other servers.
+func TestNamesDoNotDependOnOtherServers(t *testing.T) {
 	for _, group := range [][][2]string{{{"a", "b__c"}, {"a__b", "c"}}, {{"a", "_b"}, {"a_", "b"}}} {
 		if toolName(group[0][0], group[0][1]) == toolName(group[1][0], group[1][1]) {
 			t.Errorf("%q and %q have the same name", group[0], group[1])

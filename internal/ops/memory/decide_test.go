@@ -86,7 +86,7 @@ func TestRelate(t *testing.T) {
 	}
 }
 
-func TestJunk(t *testing.T) {
+func TestJunkReason(t *testing.T) {
 	for _, good := range []string{"The user prefers tabs over spaces", "Must support Python 3.8", "Deploys happen on Fridays", "Commit 0123456789abcdef0123456789abcdef01234567 broke the build", "Use `go test ./...` before pushing"} {
 		if why := junkReason(Fact{Text: good, Confidence: 0.8}); why != "" {
 			t.Errorf("%q is junk: %s", good, why)
@@ -172,9 +172,9 @@ func TestCollect(t *testing.T) {
 	}
 }
 
-// TestGenuine checks that injected blocks, of firn and of other tools, are removed anywhere in
-// a message.
-func TestGenuine(t *testing.T) {
+// TestInjectedBlocksAreRemoved checks that injected blocks, of firn and of other tools, are
+// removed anywhere in a message.
+func TestInjectedBlocksAreRemoved(t *testing.T) {
 	for text, want := range map[string]string{
 		"plain <b>bold</b> a < b":                                                                   "plain <b>bold</b> a < b",
 		"<memory source=\"x\">\nold\n</memory>\nfresh":                                              "fresh",

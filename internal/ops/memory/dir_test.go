@@ -11,7 +11,7 @@ import (
 	"firn.dev"
 )
 
-func TestRememberUnderTheDay(t *testing.T) {
+func TestRememberInDailyNote(t *testing.T) {
 	d, _ := folderOf(t, nil)
 	kept, err := d.Remember(t.Context(), Draft{Text: "# Tea is green\n- the bus leaves at nine\n\n"})
 	if err != nil || len(kept.Refs) != 2 || kept.Note != "2026-08-05" {
@@ -35,7 +35,7 @@ func TestRememberUnderTheDay(t *testing.T) {
 	}
 }
 
-func TestRememberUnderANameAndForget(t *testing.T) {
+func TestRememberInNamedNoteAndForget(t *testing.T) {
 	d, _ := folderOf(t, map[string]string{"MEMORY.md": "# Mine\n\nI wrote this.\n- [Old](memory/gone.md) — stale\n"})
 	kept, err := d.Remember(t.Context(), Draft{Name: "Release: plan", Text: "We release on Fridays.\n\nNever on Mondays.", Type: "decision", Sources: []Source{{"s1", "e1"}}})
 	if err != nil || kept.Note != "release-plan" {
@@ -140,9 +140,9 @@ func TestHandEditsArePickedUp(t *testing.T) {
 	}
 }
 
-// TestQuickEdits checks that an edit immediately after another is noticed even if the file has
-// the same length and time.
-func TestQuickEdits(t *testing.T) {
+// TestEditsWithinATick checks that an edit immediately after another is noticed even if the
+// file has the same length and time.
+func TestEditsWithinATick(t *testing.T) {
 	d, c := folderOf(t, map[string]string{"memory/tea.md": "Green tea.\n"})
 	full := filepath.Join(d.root, "memory", "tea.md")
 	edit := func(text string) {
@@ -167,8 +167,8 @@ func TestQuickEdits(t *testing.T) {
 	}
 }
 
-// TestLockFromTheFuture is not waited for: its clock was wrong.
-func TestLockFromTheFuture(t *testing.T) {
+// TestLockWithFutureTime is not waited for: its clock was wrong.
+func TestLockWithFutureTime(t *testing.T) {
 	d, c := folderOf(t, nil)
 	c.pass(48 * time.Hour)
 	if _, err := d.claim(t.Context(), "one", time.Hour); err != nil {
@@ -180,9 +180,9 @@ func TestLockFromTheFuture(t *testing.T) {
 	}
 }
 
-// TestWhatIsNoNote adds files that cannot be notes: they do not hide others and are not
+// TestFilesThatAreNotNotes adds files that cannot be notes: they do not hide others and are not
 // changed.
-func TestWhatIsNoNote(t *testing.T) {
+func TestFilesThatAreNotNotes(t *testing.T) {
 	d, _ := folderOf(t, map[string]string{"memory/tea.md": "Tea is green.\n"})
 	if err := os.Symlink(t.TempDir(), d.File("folder")); err != nil {
 		t.Fatal(err)
@@ -224,9 +224,9 @@ func TestForgetALargeNote(t *testing.T) {
 	}
 }
 
-// TestUndoLeavesOthersLines undoes a change that also added a handwritten note to the
+// TestUndoKeepsHandwrittenLines undoes a change that also added a handwritten note to the
 // index: that line stays.
-func TestUndoLeavesOthersLines(t *testing.T) {
+func TestUndoKeepsHandwrittenLines(t *testing.T) {
 	for _, index := range []string{"# Mine\n\n- [Plan](memory/plan.md)\n", ""} {
 		files := map[string]string{"memory/plan.md": "---\nname: Plan\n---\n\nPlan\n", "memory/boats.md": "---\nname: Boats\n---\n\nBoats\n"}
 		if index != "" {
@@ -291,8 +291,8 @@ func TestLinks(t *testing.T) {
 	}
 }
 
-// TestFolderIsALink uses a folder that is a symbolic link.
-func TestFolderIsALink(t *testing.T) {
+// TestFolderIsSymlink uses a folder that is a symbolic link.
+func TestFolderIsSymlink(t *testing.T) {
 	d, _ := folderOf(t, nil)
 	real := t.TempDir()
 	writeFile(t, real, "tea.md", "Tea is green.\n")

@@ -94,8 +94,8 @@ func TestDreamPhases(t *testing.T) {
 	}
 }
 
-// TestDreamUndoneInPart undoes one edit and leaves the others.
-func TestDreamUndoneInPart(t *testing.T) {
+// TestDreamPartlyUndone undoes one edit and leaves the others.
+func TestDreamPartlyUndone(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	dream, err := (&Dreamer{Dir: d, Sessions: sessionsOf(fiveTalks())}).Dream(t.Context(), DreamOptions{})
 	if err != nil {
@@ -180,9 +180,9 @@ func TestDreamGates(t *testing.T) {
 	}
 }
 
-// TestSlowDreamerGivesWay takes over a stale lock: the changes of the slow process are
+// TestStaleDreamIsDiscarded takes over a stale lock: the changes of the slow process are
 // discarded.
-func TestSlowDreamerGivesWay(t *testing.T) {
+func TestStaleDreamIsDiscarded(t *testing.T) {
 	d, c := folderOf(t, dreamHome)
 	other := Open(d.root, Options{Clock: c.now})
 	slow := &Dreamer{Dir: d, Owner: "slow", Sessions: sessionsOf(fiveTalks())}
@@ -203,9 +203,9 @@ func TestSlowDreamerGivesWay(t *testing.T) {
 	}
 }
 
-// TestDreamBesideEdits edits notes during a consolidation: the edit is kept, and the
+// TestDreamDuringEdits edits notes during a consolidation: the edit is kept, and the
 // changes are applied to it without calling the model again.
-func TestDreamBesideEdits(t *testing.T) {
+func TestDreamDuringEdits(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	model := scripted.New(provider.Info{}, scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"), scripted.Reply("NONE"))
 	edited := false
@@ -251,9 +251,9 @@ func TestDreamEnds(t *testing.T) {
 	}
 }
 
-// TestHundredNights feeds a folder its own notes for a hundred nights: it does
+// TestRepeatedDreamsConverge feeds a folder its own notes for a hundred nights: it does
 // not grow, and nothing changes once all is tidy.
-func TestHundredNights(t *testing.T) {
+func TestRepeatedDreamsConverge(t *testing.T) {
 	d, c := folderOf(t, dreamHome)
 	shelf := Shelf{Agent: d}
 	count := func() (facts, bytes int) {

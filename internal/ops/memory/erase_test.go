@@ -142,8 +142,8 @@ func TestEraseSomeEntries(t *testing.T) {
 	}
 }
 
-// TestEraseCallsADreamOff checks that a running consolidation does not restore erased data.
-func TestEraseCallsADreamOff(t *testing.T) {
+// TestEraseCancelsDream checks that a running consolidation does not restore erased data.
+func TestEraseCancelsDream(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	d.stepped = func(step string) {
 		if step == PhasePrune {

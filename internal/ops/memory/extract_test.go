@@ -144,9 +144,9 @@ func TestLearn(t *testing.T) {
 	}
 }
 
-// TestRecalledIsNoSource has an agent repeat text from memory: from messages, a tool, a note
-// of another scope and another conversation. Only the agent's own findings are learned.
-func TestRecalledIsNoSource(t *testing.T) {
+// TestRecalledTextIsNotLearned has an agent repeat text from memory: from messages, a tool, a
+// note of another scope and another conversation. Only the agent's own findings are learned.
+func TestRecalledTextIsNotLearned(t *testing.T) {
 	other, _ := folderOf(t, map[string]string{"memory/2026-08-01.md": "- The ferry to Moss leaves at nine\n"})
 	past := func(_ context.Context, query string, _ int) ([]PastMessage, error) {
 		return []PastMessage{
@@ -190,9 +190,9 @@ func TestRecalledIsNoSource(t *testing.T) {
 	}
 }
 
-// TestForksSayNothingAgain checks that the copy of a message in a fork does not increase
+// TestForksDoNotRaiseConfidence checks that the copy of a message in a fork does not increase
 // the confidence.
-func TestForksSayNothingAgain(t *testing.T) {
+func TestForksDoNotRaiseConfidence(t *testing.T) {
 	d, _ := folderOf(t, nil)
 	fact := Fact{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.8, Sources: []Source{{"s1", "e1"}}, said: someDay, spoken: true}
 	for _, s := range []Source{{"s1", "e1"}, {"fork", "e1"}} {

@@ -202,9 +202,9 @@ func TestKilledAtEveryStep(t *testing.T) {
 	}
 }
 
-// TestTwoDream starts two consolidations concurrently: one runs, the other reports the
+// TestConcurrentDreams starts two consolidations concurrently: one runs, the other reports the
 // lock.
-func TestTwoDream(t *testing.T) {
+func TestConcurrentDreams(t *testing.T) {
 	d, _ := folderOf(t, dreamHome)
 	var work sync.WaitGroup
 	outputs := make([]string, 2)
@@ -232,9 +232,9 @@ func TestTwoDream(t *testing.T) {
 	}
 }
 
-// TestDeadDreamerKeepsOthersOut keeps the lock of one that was killed for an
+// TestStaleDreamLockExpires keeps the lock of one that was killed for an
 // hour, and no longer.
-func TestDeadDreamerKeepsOthersOut(t *testing.T) {
+func TestStaleDreamLockExpires(t *testing.T) {
 	d, c := folderOf(t, dreamHome)
 	if step, _ := killAt(t, d.root, "dream", 1); step != PhaseGather {
 		t.Fatalf("killed at %s", step)

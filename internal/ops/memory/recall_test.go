@@ -98,7 +98,7 @@ func TestRecallLimits(t *testing.T) {
 	}
 }
 
-func TestRecallGoesOnWithoutThePast(t *testing.T) {
+func TestRecallWithoutPastMessages(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
 	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]PastMessage, error) { return nil, firn.ErrLocked }}
 	hits, err := shelf.Recall(t.Context(), "green tea", Limits{})
@@ -107,8 +107,8 @@ func TestRecallGoesOnWithoutThePast(t *testing.T) {
 	}
 }
 
-// TestRecallOfThePastAlone checks that relevant messages are recalled without notes.
-func TestRecallOfThePastAlone(t *testing.T) {
+// TestRecallWithoutNotes checks that relevant messages are recalled without notes.
+func TestRecallWithoutNotes(t *testing.T) {
 	said := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
 		"user: We go with Hoffmann, mostly since they can begin in March, and I signed it this morning.\n" +
 		"assistant: Noted. Keep a copy next to the floor plan, and ask them for the exact day on which the hallway is closed."
@@ -124,9 +124,10 @@ func TestRecallOfThePastAlone(t *testing.T) {
 	}
 }
 
-// TestOlderNotesYield checks that a note is replaced by the newest one that contradicts it,
-// even if that one has fewer words of the query, and that the replacement is stated.
-func TestOlderNotesYield(t *testing.T) {
+// TestNewerNoteReplacesOlder checks that a note is replaced by the newest one that
+// contradicts it, even if that one has fewer words of the query, and that the replacement is
+// stated.
+func TestNewerNoteReplacesOlder(t *testing.T) {
 	long := "Releases are on Friday. " + strings.Repeat("The train needs a driver and a signal. ", 8)
 	for name, test := range map[string]struct {
 		files    map[string]string
@@ -201,9 +202,9 @@ func TestRecallReadsOnce(t *testing.T) {
 	}
 }
 
-// TestRecallSaysWhatIsOld checks that only pieces older than a month are marked, within the
+// TestRecallMarksOldItems checks that only pieces older than a month are marked, within the
 // limit of bytes.
-func TestRecallSaysWhatIsOld(t *testing.T) {
+func TestRecallMarksOldItems(t *testing.T) {
 	d, _ := folderOf(t, homeNotes)
 	shelf := Shelf{Agent: d, Past: func(context.Context, string, int) ([]PastMessage, error) {
 		return []PastMessage{{Session: "s7", Entry: "e7", Title: "Shopping", Text: "user: buy more tea", Time: someDay, Relevance: 0.8}}, nil

@@ -11,11 +11,11 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-// TestARequestNotesOnce fails every call to the disk in turn while a note with a request ID is
+// TestRequestIsNotedOnce fails every call to the disk in turn while a note with a request ID is
 // written until that succeeds, by a new process each time. It is written by one change; "not
 // saved" means that it does not exist; and after it was forgotten the same request does not
 // restore it.
-func TestARequestNotesOnce(t *testing.T) {
+func TestRequestIsNotedOnce(t *testing.T) {
 	drafts := map[string]Draft{
 		"fact": {Text: "The kettle is blue.\nThe cat is called Miso.", Request: "r1"},
 		"note": {Text: "All about tea.", Name: "Tea", Request: "r1"},

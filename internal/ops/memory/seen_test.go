@@ -52,9 +52,9 @@ func (l *library) dream(t *testing.T, d *Dir, c *clock) (Dream, []firn.ID) {
 	return dream, l.read
 }
 
-// TestDreamsSeeAll has more conversations than one consolidation reads: the next ones read the
-// rest, each once.
-func TestDreamsSeeAll(t *testing.T) {
+// TestDreamsReadAllConversations has more conversations than one consolidation reads: the
+// next ones read the rest, each once.
+func TestDreamsReadAllConversations(t *testing.T) {
 	d, c := folderOf(t, nil)
 	var l library
 	for i := range 2*maxSessions + 5 {
@@ -78,9 +78,10 @@ func TestDreamsSeeAll(t *testing.T) {
 	}
 }
 
-// TestPassedOver checks that conversations that were unreadable or unfinished are read again
-// although they did not change, but that they alone do not trigger a consolidation.
-func TestPassedOver(t *testing.T) {
+// TestUnreadableConversationsAreReadAgain checks that conversations that were unreadable or
+// unfinished are read again although they did not change, but that they alone do not trigger
+// a consolidation.
+func TestUnreadableConversationsAreReadAgain(t *testing.T) {
 	d, c := folderOf(t, nil)
 	var l library
 	for i := range 3 {
@@ -112,9 +113,9 @@ func TestPassedOver(t *testing.T) {
 	}
 }
 
-// TestSeenIsErased forgets a conversation that is erased, and those that are not
-// listed any more.
-func TestSeenIsErased(t *testing.T) {
+// TestErasedConversationsAreForgotten forgets a conversation that is erased, and those that
+// are not listed any more.
+func TestErasedConversationsAreForgotten(t *testing.T) {
 	d, c := folderOf(t, nil)
 	var l library
 	for i := range 5 {

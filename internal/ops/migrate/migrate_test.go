@@ -135,9 +135,9 @@ func agentOf(id firn.ID) string {
 	return "main"
 }
 
-// TestThereAndBack migrates a home to a cluster and from there to another home, where all
+// TestMigrateAndBack migrates a home to a cluster and from there to another home, where all
 // bytes and states must be the same.
-func TestThereAndBack(t *testing.T) {
+func TestMigrateAndBack(t *testing.T) {
 	ctx := t.Context()
 	home, back := t.TempDir(), t.TempDir()
 	from, cluster := files(t, home), nats(t)
@@ -266,9 +266,9 @@ func (s stopper) Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 	}
 }
 
-// TestDiffers checks that a session that differs at the destination is reported and
+// TestDestinationDiffers checks that a session that differs at the destination is reported and
 // unchanged, and that the rest is migrated.
-func TestDiffers(t *testing.T) {
+func TestDestinationDiffers(t *testing.T) {
 	for name, open := range map[string]func(testing.TB) migrate.Side{
 		"files": func(t testing.TB) migrate.Side { return files(t, t.TempDir()) }, "nats": func(t testing.TB) migrate.Side { return nats(t) },
 	} {

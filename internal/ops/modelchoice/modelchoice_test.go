@@ -75,8 +75,8 @@ func TestSlowServer(t *testing.T) {
 	}
 }
 
-// TestStrangeLists checks that no answer of a server breaks the list.
-func TestStrangeLists(t *testing.T) {
+// TestUnusualModelLists checks that no answer of a server breaks the list.
+func TestUnusualModelLists(t *testing.T) {
 	for _, body := range []string{"", "null", "[]", `{"data":{}}`, `{"data":[{"id":""},{"id":"a b"},{"id":"a\u001b[31m"}]}`, `{"models":[{"name":7}]}`, strings.Repeat("[", 10000)} {
 		if names, _ := parseList([]byte(body)); len(names) != 0 {
 			t.Errorf("%.40q lists %q", body, names)

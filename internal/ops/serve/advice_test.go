@@ -92,8 +92,8 @@ var failures = []failing{
 		[]string{"too long: the model accepts 4,096 tokens"}, "/compact"},
 }
 
-// TestFailuresInWords checks the texts of errors, with servers that answer as the providers do.
-func TestFailuresInWords(t *testing.T) {
+// TestFailureMessages checks the texts of errors, with servers that answer as the providers do.
+func TestFailureMessages(t *testing.T) {
 	for _, f := range failures {
 		t.Run(f.name+" "+f.model, func(t *testing.T) {
 			server := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, _ *http.Request) {
@@ -118,8 +118,8 @@ func TestFailuresInWords(t *testing.T) {
 	}
 }
 
-// TestNoServerInWords checks the error of a local server that does not run.
-func TestNoServerInWords(t *testing.T) {
+// TestMessageWithoutLocalServer checks the error of a local server that does not run.
+func TestMessageWithoutLocalServer(t *testing.T) {
 	server := httptest.NewServer(nil)
 	server.Close() // nothing listens there any more
 	err := askOnce(t, "ollama/qwen3", server.URL)

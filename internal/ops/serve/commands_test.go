@@ -48,10 +48,10 @@ func (c *chats) state(id firn.ID) wire.State {
 	return *s.State
 }
 
-// TestWhoMayCommand checks that commands that change routing, model or rights are denied in
+// TestCommandsInGroups checks that commands that change routing, model or rights are denied in
 // groups unless the settings allow them, and that denied commands have no effect and reach
 // no model.
-func TestWhoMayCommand(t *testing.T) {
+func TestCommandsInGroups(t *testing.T) {
 	c := chatting(t, "[models.\"talk/other\"]\nwindow = 32000\n[[session.commands.rules]]\nchannel = \"discord\"\nsenders = [\"Boss\"]\ncommands = [\"*\"]\n", nil)
 	first := c.send("discord", "group", "g", "Eve", "hello")
 	asked := c.model.count()
@@ -87,9 +87,9 @@ func TestWhoMayCommand(t *testing.T) {
 	}
 }
 
-// TestOperatorsRule checks that a chat cannot enable what the settings forbid, and that
-// replies to /send are delivered whether sending is on or off.
-func TestOperatorsRule(t *testing.T) {
+// TestChatCannotOverrideSettings checks that a chat cannot enable what the settings forbid,
+// and that replies to /send are delivered whether sending is on or off.
+func TestChatCannotOverrideSettings(t *testing.T) {
 	c := chatting(t, "[[session.commands.rules]]\ncommands = [\"*\"]\n[[session.send_policy.rules]]\naction = \"deny\"\nchannel = \"discord\"\n", nil)
 	for _, kind := range []string{"group", "direct"} {
 		if r := c.send("discord", kind, "x", "Eve", "/send on"); r.Deliver || strings.HasPrefix(r.Reply, "Set") {
@@ -109,9 +109,9 @@ func TestOperatorsRule(t *testing.T) {
 	}
 }
 
-// TestOverridesAreTakenBack checks that overrides are removed by null and default over the
+// TestOverridesAreRemoved checks that overrides are removed by null and default over the
 // API, and by a command.
-func TestOverridesAreTakenBack(t *testing.T) {
+func TestOverridesAreRemoved(t *testing.T) {
 	c := chatting(t, "thinking = \"low\"\n[models.\"talk/other\"]\nwindow = 32000\n", nil)
 	r := c.send("telegram", "direct", "ann", "Ann", "hello")
 	id := r.Session
@@ -147,9 +147,9 @@ func TestOverridesAreTakenBack(t *testing.T) {
 	}
 }
 
-// TestResetsCarryTheSame checks that a new session after any kind of reset keeps the
+// TestResetsKeepChoices checks that a new session after any kind of reset keeps the
 // choices of the previous one.
-func TestResetsCarryTheSame(t *testing.T) {
+func TestResetsKeepChoices(t *testing.T) {
 	now := new(clock)
 	c := chatting(t, "[models.\"talk/other\"]\nwindow = 32000\n[session.reset]\nmode = \"idle\"\nidle = \"2h\"\n", now.now)
 	first := c.send("telegram", "direct", "ann", "Ann", "hello")

@@ -269,9 +269,9 @@ func (d *delegates) killed(t *testing.T) *delegates {
 	return &next
 }
 
-// TestSessionsWaitForEachOther checks that two sessions that call each other do not
+// TestMutualCallsDoNotDeadlock checks that two sessions that call each other do not
 // deadlock.
-func TestSessionsWaitForEachOther(t *testing.T) {
+func TestMutualCallsDoNotDeadlock(t *testing.T) {
 	d := delegate(t, "[defaults.delegation]\nmode = \"on\"\n")
 	a, b := d.newSession(wire.NewSession{}), d.newSession(wire.NewSession{})
 	ask := func(to firn.ID, message string) string {
@@ -283,9 +283,9 @@ func TestSessionsWaitForEachOther(t *testing.T) {
 	}
 }
 
-// TestArchivedAtRest checks that sub-agent sessions are archived after an hour without
+// TestIdleSubAgentsAreArchived checks that sub-agent sessions are archived after an hour without
 // activity by default, and are still listed under their parent.
-func TestArchivedAtRest(t *testing.T) {
+func TestIdleSubAgentsAreArchived(t *testing.T) {
 	c := new(clock)
 	m := speak(t, nil)
 	d := &delegates{model: m}

@@ -9,10 +9,10 @@ import (
 	"firn.dev/wire"
 )
 
-// TestWhoSpeaksInAGroup checks that requests name the sender of each group message while
-// the log has the plain text, that senders cannot be forged, and that direct chats have no
-// names.
-func TestWhoSpeaksInAGroup(t *testing.T) {
+// TestGroupMessagesNameTheSender checks that requests name the sender of each group message
+// while the log has the plain text, that senders cannot be forged, and that direct chats have
+// no names.
+func TestGroupMessagesNameTheSender(t *testing.T) {
 	s := speak(t, func(w http.ResponseWriter, _ []message) { says(w, "I see") })
 	l := listenIn(t, Options{Settings: load(t, s.settings("[session]\ndm_scope = \"per-channel-peer\"\n")), Env: env()})
 	say := func(kind, peer, sender, text string) wire.Routed {

@@ -152,8 +152,8 @@ func TestExtractionAfterTurns(t *testing.T) {
 	}
 }
 
-// TestPeopleAreKeptApart checks that external senders have separate notes.
-func TestPeopleAreKeptApart(t *testing.T) {
+// TestSendersHaveSeparateNotes checks that external senders have separate notes.
+func TestSendersHaveSeparateNotes(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
 	ann, bob := "agent:main:telegram:direct:ann", "agent:main:telegram:direct:bob"
@@ -184,8 +184,8 @@ func TestPeopleAreKeptApart(t *testing.T) {
 	}
 }
 
-// TestNight checks that dreams run only while the gateway is idle.
-func TestNight(t *testing.T) {
+// TestDreamsRunWhenIdle checks that dreams run only while the gateway is idle.
+func TestDreamsRunWhenIdle(t *testing.T) {
 	h, c := furnished(t, Options{Settings: load(t, "[memory.dream]\nidle = \"1m\"")})
 	for i, said := range []string{"I prefer tabs over spaces in Go code.", "We decided to use Postgres for the shop.", "The release day must be Friday.", "Bye for now.", "Remember that the office is in Oslo."} {
 		begun(t, h, fmt.Sprintf("agent:main:s%d", i), "", said, "Fine.")
@@ -218,8 +218,8 @@ func TestNight(t *testing.T) {
 	}
 }
 
-// TestNightsEnd checks that the scheduler ends with the gateway.
-func TestNightsEnd(t *testing.T) {
+// TestDreamSchedulerEnds checks that the scheduler ends with the gateway.
+func TestDreamSchedulerEnds(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	h.startDreaming(t.Context())()
 }
@@ -264,8 +264,8 @@ func TestScopeOf(t *testing.T) {
 	}
 }
 
-// TestHandWritten checks that manually written notes are found.
-func TestHandWritten(t *testing.T) {
+// TestHandwrittenNotes checks that manually written notes are found.
+func TestHandwrittenNotes(t *testing.T) {
 	h, c := furnished(t, Options{})
 	dir := filepath.Join(h.home(), "agents", "main", "workspace")
 	if err := os.MkdirAll(filepath.Join(dir, "memory"), 0o700); err != nil {
@@ -367,7 +367,8 @@ func TestFaultsAreListed(t *testing.T) {
 	}
 }
 
-// TestSecretsAreNotNoted checks that the remember tool leaves out secrets, whichever model calls it.
+// TestSecretsAreNotNoted checks that the remember tool leaves out secrets, whichever model
+// calls it.
 func TestSecretsAreNotNoted(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	n, ctx := notesOf(h, "main"), agent.WithBounds(t.Context(), route.Everything())

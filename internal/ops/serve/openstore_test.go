@@ -97,9 +97,9 @@ func TestTwoGateways(t *testing.T) {
 	}
 }
 
-// TestEmbeddedAlone checks that only one process at a time can use the directory of an
-// embedded server.
-func TestEmbeddedAlone(t *testing.T) {
+// TestEmbeddedServerIsExclusive checks that only one process at a time can use the directory
+// of an embedded server.
+func TestEmbeddedServerIsExclusive(t *testing.T) {
 	dir := filepath.Join(t.TempDir(), "nats")
 	s := config.Default(t.TempDir()).Store
 	s.URL = "nats-embedded:" + dir

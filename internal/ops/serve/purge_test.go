@@ -96,9 +96,9 @@ func TestPurgeErasesWhatWasLearned(t *testing.T) {
 	}
 }
 
-// TestEveryFolderIsLookedInto checks that notes are also erased where memory is disabled
+// TestPurgeSearchesEveryFolder checks that notes are also erased where memory is disabled
 // and for removed agents.
-func TestEveryFolderIsLookedInto(t *testing.T) {
+func TestPurgeSearchesEveryFolder(t *testing.T) {
 	elsewhere := t.TempDir()
 	h, c := furnished(t, Options{Settings: load(t, "[memory]\nenabled = false\n[agents.apart.memory]\ndir = "+quoted(elsewhere))})
 	id := begun(t, h, "", "", "The walrus sings.", "Yes.")

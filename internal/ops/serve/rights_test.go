@@ -406,8 +406,8 @@ func (w *withheld) alike(who identity, door string, id firn.ID) {
 	}
 }
 
-// TestTurnsSeeWhatTheAskerMaySee tests the matrix of callers and protocols.
-func TestTurnsSeeWhatTheAskerMaySee(t *testing.T) {
+// TestTurnsSeeOnlyWhatTheCallerMaySee tests the matrix of callers and protocols.
+func TestTurnsSeeOnlyWhatTheCallerMaySee(t *testing.T) {
 	w := withhold(t)
 	for _, who := range w.identities() {
 		w.probe(who, "turn", func() (string, firn.ID) {

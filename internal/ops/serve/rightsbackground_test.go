@@ -36,9 +36,9 @@ func (w *withheld) hasOnly(what string, texts []string, may []planted) {
 	}
 }
 
-// TestJobsOnScheduleSeeAsTheOwner checks that a scheduled job has the owner's view of its
+// TestScheduledJobsHaveOwnerRights checks that a scheduled job has the owner's view of its
 // agent, without conversations of other agents and personal notes.
-func TestJobsOnScheduleSeeAsTheOwner(t *testing.T) {
+func TestScheduledJobsHaveOwnerRights(t *testing.T) {
 	clock := &clock{}
 	w := withholdAt(t, "", clock.now)
 	w.must(w.house.Gateway.StartJobs(t.Context()))
@@ -63,9 +63,9 @@ func TestJobsOnScheduleSeeAsTheOwner(t *testing.T) {
 	}
 }
 
-// TestFlushesHaveTheBoundsOfTheAsker checks that a memory flush has the bounds of the
+// TestFlushKeepsCallerBounds checks that a memory flush has the bounds of the
 // caller, and that its notes are stored for the caller.
-func TestFlushesHaveTheBoundsOfTheAsker(t *testing.T) {
+func TestFlushKeepsCallerBounds(t *testing.T) {
 	w := withholdIn(t, "[defaults.memory_flush]\nsoft = 22000\n")
 	all := w.identities()
 	for _, c := range []struct {

@@ -91,9 +91,9 @@ func (w *withheld) unreached(who identity, id firn.ID, may []planted) {
 	}
 }
 
-// TestDelegatedTurnsSeeWhatTheAskerMaySee checks that turns of other sessions and
+// TestDelegatedTurnsSeeOnlyWhatTheCallerMaySee checks that turns of other sessions and
 // sub-agents have the bounds of the original caller.
-func TestDelegatedTurnsSeeWhatTheAskerMaySee(t *testing.T) {
+func TestDelegatedTurnsSeeOnlyWhatTheCallerMaySee(t *testing.T) {
 	ofMain := append(slices.Clone(mains), inAnn, inAnns, inKey)
 	for i, one := range []struct{ may, must []planted }{
 		0: {[]planted{inShop}, []planted{inShop}},                                      // a token bound to a key

@@ -97,8 +97,8 @@ func (w *withheld) prompt(token string, id firn.ID) string {
 	return e.text()
 }
 
-// TestOtherDoorsHaveTheBoundsOfTheAsker tests the Responses endpoint and ACP.
-func TestOtherDoorsHaveTheBoundsOfTheAsker(t *testing.T) {
+// TestOtherProtocolsKeepCallerBounds tests the Responses endpoint and ACP.
+func TestOtherProtocolsKeepCallerBounds(t *testing.T) {
 	w := withhold(t)
 	tokens := map[string]string{"a token bound to a key": "shop", "a token bound to an agent and keys": "only", "a token bound to another key": "desk", "a token bound to an agent": "main", "a token that writes": "write", "an admin": "admin"}
 	asked := 0

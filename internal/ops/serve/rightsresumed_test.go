@@ -102,10 +102,10 @@ func (w *withheld) await(id firn.ID, message, text string) (wire.Answer, error) 
 	return w.own.Turn(w.t.Context(), id, wire.Turn{ID: firn.EntryID(message), Text: text})
 }
 
-// TestAskersAreNotMerged checks that messages of callers with different bounds that arrive
+// TestCallersAreNotMerged checks that messages of callers with different bounds that arrive
 // during a turn are never answered in one turn, in any queue mode, and do not steer
 // another's turn, even if written to the log.
-func TestAskersAreNotMerged(t *testing.T) {
+func TestCallersAreNotMerged(t *testing.T) {
 	for _, mode := range []string{"collect", "steer", "followup"} {
 		t.Run(mode, func(t *testing.T) {
 			w := withhold(t)
@@ -273,9 +273,9 @@ func TestNotesWithinBounds(t *testing.T) {
 	}
 }
 
-// TestFactsOfOthersAreNotTheAgents checks that facts from conversations with a bound caller
+// TestFactsAreStoredForTheCaller checks that facts from conversations with a bound caller
 // are stored for that caller, by turns and dreams, and not for the agent.
-func TestFactsOfOthersAreNotTheAgents(t *testing.T) {
+func TestFactsAreStoredForTheCaller(t *testing.T) {
 	h, c := furnished(t, Options{})
 	talk := []string{"I prefer tabs over spaces in Go code.", "Noted.", "We decided to use Postgres for the shop.", "Fine."}
 	for i := range 8 {

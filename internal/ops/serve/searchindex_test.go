@@ -78,8 +78,8 @@ func TestSearchTools(t *testing.T) {
 	}
 }
 
-// TestPast checks that past finds messages of other sessions with the same person.
-func TestPast(t *testing.T) {
+// TestPastMessages checks that past finds messages of other sessions with the same person.
+func TestPastMessages(t *testing.T) {
 	h, c := furnished(t, Options{})
 	one := newSessionWith(t, c, wire.NewSession{}, "Anna moved to Oslo in May.")
 	newSessionWith(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "Anna moved to Bergen in June.")
@@ -95,9 +95,9 @@ func TestPast(t *testing.T) {
 	}
 }
 
-// TestHiddenIsNotTold checks that models cannot find hidden sessions and entries until they
-// are shown again.
-func TestHiddenIsNotTold(t *testing.T) {
+// TestModelsCannotFindHidden checks that models cannot find hidden sessions and entries until
+// they are shown again.
+func TestModelsCannotFindHidden(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ctx := t.Context()
 	gone := newSessionWith(t, c, wire.NewSession{}, "The secret word of the submarine is pelican.")

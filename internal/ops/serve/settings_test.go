@@ -212,9 +212,9 @@ func TestQueueByChannel(t *testing.T) {
 	}
 }
 
-// TestHabitsOfAgents checks that agents can have their own resets, send policy, scope and
+// TestSettingsPerAgent checks that agents can have their own resets, send policy, scope and
 // links.
-func TestHabitsOfAgents(t *testing.T) {
+func TestSettingsPerAgent(t *testing.T) {
 	var now clock
 	_, c := furnished(t, Options{Clock: now.now, Settings: load(t, `
 [session]
@@ -269,8 +269,8 @@ account = "two"
 	}
 }
 
-// TestQuiet checks that a daily reset waits for the configured quiet time.
-func TestQuiet(t *testing.T) {
+// TestDailyResetWaitsForQuiet checks that a daily reset waits for the configured quiet time.
+func TestDailyResetWaitsForQuiet(t *testing.T) {
 	for quiet, ends := range map[string]bool{"3h": false, "0": true} {
 		// Half an hour before the end of the day: a test that starts just before the full hour
 		// would otherwise send its first message after it.
@@ -299,8 +299,8 @@ func TestMetricsAreOff(t *testing.T) {
 	}
 }
 
-// TestNotesElsewhere checks that notes are stored in the configured directory.
-func TestNotesElsewhere(t *testing.T) {
+// TestNotesDirectory checks that notes are stored in the configured directory.
+func TestNotesDirectory(t *testing.T) {
 	dir := t.TempDir()
 	_, c := furnished(t, Options{Settings: load(t, "[memory]\ndir = "+quoted(dir))})
 	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The cat is called Tom."}); err != nil {

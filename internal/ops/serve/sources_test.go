@@ -81,8 +81,8 @@ func listed(t *testing.T, c *client.Client) (ids []string) {
 
 const first, second = "aaaa1111-0000-4000-8000-000000000001", "bbbb2222-0000-4000-8000-000000000002"
 
-// TestMirrorsCome checks that a running gateway notices new and updated mirrors.
-func TestMirrorsCome(t *testing.T) {
+// TestNewMirrorsAreNoticed checks that a running gateway notices new and updated mirrors.
+func TestNewMirrorsAreNoticed(t *testing.T) {
 	h, c := furnished(t, Options{})
 	ours, err := c.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
@@ -110,8 +110,8 @@ func TestMirrorsCome(t *testing.T) {
 	}
 }
 
-// TestPurgedStaysAway checks that a purged session does not return with the next run.
-func TestPurgedStaysAway(t *testing.T) {
+// TestPurgedSessionDoesNotReturn checks that a purged session does not return with the next run.
+func TestPurgedSessionDoesNotReturn(t *testing.T) {
 	h, c := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
@@ -138,9 +138,9 @@ func TestPurgedStaysAway(t *testing.T) {
 	}
 }
 
-// TestFollowedWhileTaken checks that a client following a mirrored session when it is taken
+// TestFollowDuringTakeover checks that a client following a mirrored session when it is taken
 // over receives a gap and then the complete session.
-func TestFollowedWhileTaken(t *testing.T) {
+func TestFollowDuringTakeover(t *testing.T) {
 	h, c := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
@@ -183,9 +183,9 @@ func (d dying) Err() error {
 	return d.Context.Err()
 }
 
-// TestTakenHalf interrupts a takeover at every point. The session stays readable, and the
-// next attempt completes it.
-func TestTakenHalf(t *testing.T) {
+// TestInterruptedTakeover interrupts a takeover at every point. The session stays readable,
+// and the next attempt completes it.
+func TestInterruptedTakeover(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 1200)
@@ -210,8 +210,8 @@ func TestTakenHalf(t *testing.T) {
 	}
 }
 
-// TestTakenHeaderOnly checks that a takeover that copied only the header is completed too.
-func TestTakenHeaderOnly(t *testing.T) {
+// TestTakeoverOfHeaderOnly checks that a takeover that copied only the header is completed too.
+func TestTakeoverOfHeaderOnly(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
@@ -255,9 +255,9 @@ func messages(t *testing.T, h *Instance) (n int) {
 	return n
 }
 
-// TestBothWentOn checks that adopt reports sessions continued by both firn and the tool,
+// TestContinuedByBoth checks that adopt reports sessions continued by both firn and the tool,
 // and not those continued by the tool only.
-func TestBothWentOn(t *testing.T) {
+func TestContinuedByBoth(t *testing.T) {
 	h, _ := furnished(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)

@@ -285,9 +285,9 @@ func TestBrowserOfTwoGateways(t *testing.T) {
 	}
 }
 
-// TestTokensOfAHome checks that the tokens in a home's file are valid at all gateways after
-// the home joins a cluster, and do not return with the file.
-func TestTokensOfAHome(t *testing.T) {
+// TestTokensOfHomeThatJoinsACluster checks that the tokens in a home's file are valid at all
+// gateways after the home joins a cluster, and do not return with the file.
+func TestTokensOfHomeThatJoinsACluster(t *testing.T) {
 	files := load(t, "")
 	before, err := Open(Options{Settings: files, Env: env()})
 	if err != nil {

@@ -9,10 +9,10 @@ import (
 	"firn.dev/wire"
 )
 
-// TestWindowInjectsWhatTheAskerMaySee requests the window of a session whose last message
+// TestWindowInjectsOnlyWhatTheCallerMaySee requests the window of a session whose last message
 // recalls every planted word. The injected text must be within the bounds of the caller and
 // of the author of the message.
-func TestWindowInjectsWhatTheAskerMaySee(t *testing.T) {
+func TestWindowInjectsOnlyWhatTheCallerMaySee(t *testing.T) {
 	w := withhold(t)
 	_, err := w.own.Search(t.Context(), wire.SearchQuery{Query: "marmot"}) // a window is shown without creating the index
 	w.must(err)

@@ -68,9 +68,9 @@ func TestRestoredFromBackup(t *testing.T) {
 	}
 }
 
-// TestExcludedLater excludes projects after their sessions were published: that they are archived or
-// purged stays on the machine. What was published stays there for other machines, also after
-// everything was published again.
+// TestExcludedLater excludes projects after their sessions were published: that they are
+// archived or purged stays on the machine. What was published stays there for other machines,
+// also after everything was published again.
 func TestExcludedLater(t *testing.T) {
 	d := newDuo(t)
 	ctx := context.Background()
@@ -113,9 +113,9 @@ func TestExcludedLater(t *testing.T) {
 	}
 }
 
-// TestInterruptedBin interrupts a sync that skipped entries of a session in the trash bin. They are
-// imported when the session is restored.
-func TestInterruptedBin(t *testing.T) {
+// TestInterruptedWithSessionInTrash interrupts a sync that skipped entries of a session in
+// the trash bin. They are imported when the session is restored.
+func TestInterruptedWithSessionInTrash(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
 	d.sync(d.a, d.b)

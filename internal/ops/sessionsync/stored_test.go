@@ -22,10 +22,10 @@ func (d *duo) republish(m *machine) *Report {
 	return r
 }
 
-// TestLinesThatStoresComplete publishes lines that a store completes or repairs when it appends
+// TestLinesCompletedByStore publishes lines that a store completes or repairs when it appends
 // them: without times, with too precise ones, with text that is not Unicode. Published and read
 // again, they are no conflicts.
-func TestLinesThatStoresComplete(t *testing.T) {
+func TestLinesCompletedByStore(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
 	d.a.restoreFile(d.a.fileOf(id), []byte(`{"type":"session","version":3,"id":"`+string(id)+`","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w","firn":1}

@@ -91,9 +91,9 @@ func TestContinueElsewhere(t *testing.T) {
 	}
 }
 
-// TestNothingNewReadsNothing syncs again without changes: no session is read, nothing is
+// TestSyncWithoutChangesReadsNothing syncs again without changes: no session is read, nothing is
 // written.
-func TestNothingNewReadsNothing(t *testing.T) {
+func TestSyncWithoutChangesReadsNothing(t *testing.T) {
 	d := newDuo(t)
 	for range 5 {
 		d.session(d.a, "text")
@@ -422,9 +422,9 @@ func decryptAll(t *testing.T, d *duo) string {
 	return b.String()
 }
 
-// TestDeletionTravels removes, restores and purges: the other machine does the same, and
+// TestDeletionIsSynced removes, restores and purges: the other machine does the same, and
 // purges leave a receipt of each machine.
-func TestDeletionTravels(t *testing.T) {
+func TestDeletionIsSynced(t *testing.T) {
 	d := newDuo(t)
 	ctx := context.Background()
 	id, secret := d.session(d.a, "one"), d.session(d.a, "a secret")
@@ -483,9 +483,10 @@ func (b busy) Merge(context.Context, firn.ID, wire.Merge, io.Reader) (wire.Merge
 	return wire.Merged{}, &wire.Problem{Kind: wire.Busy, Message: "a turn is running"}
 }
 
-// TestPurgeIsNoGrowth purges an entry as another machine did, as the gateway does it, with new
-// counters: they are not published, and neither are placeholders of entries of this copy.
-func TestPurgeIsNoGrowth(t *testing.T) {
+// TestPurgeIsNotPublished purges an entry as another machine did, as the gateway does it,
+// with new counters: they are not published, and neither are placeholders of entries of this
+// copy.
+func TestPurgeIsNotPublished(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
 	d.sync(d.a, d.b)

@@ -108,9 +108,9 @@ func TestLine(t *testing.T) {
 	}
 }
 
-// TestWork checks that text beyond the work limit is rendered as plain text, and that cards
+// TestWorkLimit checks that text beyond the work limit is rendered as plain text, and that cards
 // share a limit.
-func TestWork(t *testing.T) {
+func TestWorkLimit(t *testing.T) {
 	work := 4000
 	o := card.Options{Work: &work}
 	set := func(text string) bool {

@@ -77,9 +77,9 @@ func TestPage(t *testing.T) {
 	}
 }
 
-// TestNoSecretLeaves checks that no secret or part of one is on the page, whatever its author,
+// TestNoSecretOnPage checks that no secret or part of one is on the page, whatever its author,
 // and however it is colored, formatted or split.
-func TestNoSecretLeaves(t *testing.T) {
+func TestNoSecretOnPage(t *testing.T) {
 	body := strings.Repeat("aB3dE5gH", 5)
 	ghp, half := "ghp_"+body, "E5gHaB3d"
 	for name, text := range map[string]string{
@@ -135,9 +135,9 @@ func masked(t *testing.T, name, part string, about page.About, all iter.Seq2[pag
 	}
 }
 
-// TestHardWork checks that expensive text is rendered as plain text while the text before
-// and after it is rendered as Markdown.
-func TestHardWork(t *testing.T) {
+// TestExpensiveTextIsPlain checks that expensive text is rendered as plain text while the
+// text before and after it is rendered as Markdown.
+func TestExpensiveTextIsPlain(t *testing.T) {
 	say := func(text string) firn.Entry {
 		return entry("e", &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}})
 	}

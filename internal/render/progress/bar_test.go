@@ -35,8 +35,8 @@ func TestBarInLines(t *testing.T) {
 	}
 }
 
-// TestBarForNobody draws nothing.
-func TestBarForNobody(t *testing.T) {
+// TestBarWithoutTerminal draws nothing.
+func TestBarWithoutTerminal(t *testing.T) {
 	b := New(nil, "reading", false)
 	b.Set(1, 2)
 	b.Clear()

@@ -98,8 +98,8 @@ func TestCorpus(t *testing.T) {
 	}
 }
 
-// TestNothingIsLost checks that HTML in the input stays readable as text.
-func TestNothingIsLost(t *testing.T) {
+// TestHTMLIsShownAsText checks that HTML in the input stays readable as text.
+func TestHTMLIsShownAsText(t *testing.T) {
 	got := richtext.Markdown("before <b>x</b>\n\n<script>alert(1)</script>\n\nafter")
 	for _, want := range []string{"&lt;b&gt;", "&lt;script&gt;alert(1)&lt;/script&gt;", "before", "after"} {
 		if !strings.Contains(got, want) {

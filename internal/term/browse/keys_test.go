@@ -76,9 +76,9 @@ func TestKeysInDocs(t *testing.T) {
 	}
 }
 
-// TestLeaving leaves for the chat: with Enter in the list, with c, for a new session, and
+// TestLeaveForChat leaves for the chat: with Enter in the list, with c, for a new session, and
 // with Enter before the list was read.
-func TestLeaving(t *testing.T) {
+func TestLeaveForChat(t *testing.T) {
 	for _, c := range []struct {
 		keys string
 		want Result

@@ -36,9 +36,9 @@ func pressAll(m *model, keys ...string) {
 	}
 }
 
-// TestFilteredListRests checks that a filtered list is not read again by the timer, and that
-// r reads it again.
-func TestFilteredListRests(t *testing.T) {
+// TestFilteredListIsNotRefreshed checks that a filtered list is not read again by the timer,
+// and that r reads it again.
+func TestFilteredListIsNotRefreshed(t *testing.T) {
 	m := newModel(Options{Source: &home{sessions: 3, entries: 4}, Now: func() time.Time { return clock }})
 	loadAll(t, m)
 	m.list.stale = true
@@ -79,9 +79,10 @@ func (f *forest) Tree(_ context.Context, _ firn.ID, limit int, cursor string) (w
 	return tree, nil
 }
 
-// TestTreeStays checks that an entry of another client leaves the visible part of a tree and
-// its loaded nodes as they are, and that it is read once however many entries arrive.
-func TestTreeStays(t *testing.T) {
+// TestTreeKeepsPosition checks that an entry of another client leaves the visible part of a
+// tree and its loaded nodes as they are, and that it is read once however many entries
+// arrive.
+func TestTreeKeepsPosition(t *testing.T) {
 	f := &forest{&home{sessions: 1, entries: 4}, 1000}
 	m := newModel(Options{Source: f, Now: func() time.Time { return clock }})
 	loadAll(t, m)
@@ -121,8 +122,8 @@ func TestTreeStays(t *testing.T) {
 	}
 }
 
-// TestOtherBranchRests checks that events do not change a log that shows another branch.
-func TestOtherBranchRests(t *testing.T) {
+// TestOtherBranchIsNotChanged checks that events do not change a log that shows another branch.
+func TestOtherBranchIsNotChanged(t *testing.T) {
 	m := newModel(Options{Source: &home{sessions: 1, entries: 4}, Now: func() time.Time { return clock }})
 	loadAll(t, m)
 	m.log.head = "e2"
@@ -133,9 +134,9 @@ func TestOtherBranchRests(t *testing.T) {
 	}
 }
 
-// TestReturning returns from the chat: the filter, the search and the selection are as they
+// TestReturnFromChat returns from the chat: the filter, the search and the selection are as they
 // were, and a note is shown.
-func TestReturning(t *testing.T) {
+func TestReturnFromChat(t *testing.T) {
 	for _, c := range []struct{ keys, shows, selected string }{
 		{"/ S enter j j c", `with "S"`, "s00002"},
 		{"G G c", "300 sessions", "s00299"},

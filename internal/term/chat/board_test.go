@@ -141,8 +141,8 @@ func TestBoardStop(t *testing.T) {
 	says(t, d.messages(), "user: hello\nassistant: one", "(aborted)\nuser: and this\nassistant: fine")
 }
 
-// TestBoardInsist checks that the second Ctrl-C restores the terminal.
-func TestBoardInsist(t *testing.T) {
+// TestBoardSecondCtrlC checks that the second Ctrl-C restores the terminal.
+func TestBoardSecondCtrlC(t *testing.T) {
 	asked, release := make(chan struct{}), make(chan struct{})
 	deaf := scripted.Reply("never")
 	deaf.Before = func(ctx context.Context) error {
@@ -264,8 +264,8 @@ func TestComplete(t *testing.T) {
 	}
 }
 
-// TestAt continues from a given entry.
-func TestAt(t *testing.T) {
+// TestContinueFromEntry continues from a given entry.
+func TestContinueFromEntry(t *testing.T) {
 	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two"), scripted.Reply("three")).start()
 	s.does("first", "second")
 	s.c.o.At = "HEAD~1"

@@ -112,8 +112,8 @@ func TestFind(t *testing.T) {
 	}
 }
 
-// TestWays selects the session with all options.
-func TestWays(t *testing.T) {
+// TestSessionOptions selects the session with all options.
+func TestSessionOptions(t *testing.T) {
 	s := set(t, nil, scripted.Reply("one")).start()
 	s.does("first", "/rename The first", "/new")
 	second := s.c.id
@@ -311,8 +311,8 @@ func TestGatewayGone(t *testing.T) {
 	}
 }
 
-// TestAdvice checks the hints of errors.
-func TestAdvice(t *testing.T) {
+// TestErrorHints checks the hints of errors.
+func TestErrorHints(t *testing.T) {
 	o := Options{KeyOf: func(provider string) string { return map[string]string{"anthropic": "ANTHROPIC_API_KEY"}[provider] }}
 	if err := advise(nil, o); err != nil {
 		t.Error(err)

@@ -217,8 +217,8 @@ func TestFailures(t *testing.T) {
 	}
 }
 
-// TestRetriesByItself checks that temporary provider failures are retried.
-func TestRetriesByItself(t *testing.T) {
+// TestTemporaryProviderErrorsAreRetried checks that temporary provider failures are retried.
+func TestTemporaryProviderErrorsAreRetried(t *testing.T) {
 	s := set(t, nil, scripted.Cut(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine")).start()
 	s.does("hello")
 	says(t, s.err.String(), "· retrying: ")
@@ -234,7 +234,7 @@ func TestSlashes(t *testing.T) {
 	says(t, s.messages(), "user: /etc/hosts\n", "user: /etc/passwd\n")
 }
 
-func TestListen(t *testing.T) {
+func TestReadEvents(t *testing.T) {
 	long := strings.Repeat("x", 1<<20)
 	cases := []struct {
 		input string

@@ -130,8 +130,8 @@ func TestBrokenConnection(t *testing.T) {
 	}
 }
 
-// TestCallsSideBySide checks that concurrent calls are shown on separate lines.
-func TestCallsSideBySide(t *testing.T) {
+// TestConcurrentCalls checks that concurrent calls are shown on separate lines.
+func TestConcurrentCalls(t *testing.T) {
 	var out strings.Builder
 	v := &view{screen: newStreams(Options{Stderr: &out, Terminal: Terminal{Err: true}})}
 	v.event(event(t, wire.ToolStarted, wire.Tool{Call: "1", Name: "a"}))

@@ -27,9 +27,9 @@ func (c *cutOff) Read(b []byte) (int, error) {
 	return n, nil
 }
 
-// TestConvertHalf checks that an interrupted input is not converted as if it were complete,
-// and that neither the result nor the temporary file is left.
-func TestConvertHalf(t *testing.T) {
+// TestConvertInterruptedInput checks that an interrupted input is not converted as if it were
+// complete, and that neither the result nor the temporary file is left.
+func TestConvertInterruptedInput(t *testing.T) {
 	dir := t.TempDir()
 	t.Setenv("TMPDIR", dir)
 	t.Setenv("TMP", dir)

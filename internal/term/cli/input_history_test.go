@@ -10,10 +10,10 @@ import (
 	"firn.dev/client"
 )
 
-// TestTypedIn checks that typed text of a session is collected, including queued messages.
+// TestTypedText checks that typed text of a session is collected, including queued messages.
 // For a session that cannot be read to its end it returns the text before that and the
 // error; for entries it fails.
-func TestTypedIn(t *testing.T) {
+func TestTypedText(t *testing.T) {
 	const lines = `{"items":[
 		{"line":{"type":"message","id":"e1","message":{"role":"user","content":"xyzzy"}}},
 		{"line":{"type":"message","id":"e2","message":{"role":"assistant","content":"fine"}}},

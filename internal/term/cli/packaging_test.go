@@ -144,8 +144,8 @@ func TestInstall(t *testing.T) {
 	}
 }
 
-// TestPagesHaveLicences checks that the licenses of bundled web modules are included.
-func TestPagesHaveLicences(t *testing.T) {
+// TestPagesHaveLicenses checks that the licenses of bundled web modules are included.
+func TestPagesHaveLicenses(t *testing.T) {
 	var bundle struct {
 		Dependencies map[string]string `json:"dependencies"`
 	}

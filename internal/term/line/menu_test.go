@@ -150,9 +150,9 @@ func TestCodes(t *testing.T) {
 	}
 }
 
-// TestTypedBefore submits a line that was typed before raw mode, when the system replaced
+// TestTypedBeforeRawMode submits a line that was typed before raw mode, when the system replaced
 // Enter.
-func TestTypedBefore(t *testing.T) {
+func TestTypedBeforeRawMode(t *testing.T) {
 	s := sit(t, Options{})
 	s.types("early\nmore")
 	if got := s.event(); got != `0 "early"` {
@@ -196,9 +196,9 @@ func TestEscape(t *testing.T) {
 	}
 }
 
-// TestEditOutside gives the terminal to another program, which gets the text and none of the
+// TestExternalEditor gives the terminal to another program, which gets the text and none of the
 // printed lines.
-func TestEditOutside(t *testing.T) {
+func TestExternalEditor(t *testing.T) {
 	s := sit(t, Options{Extended: true})
 	s.term.Prompt(true)
 	s.types("one<paste>" + strings.Repeat("\rx", 7) + "</paste>")

@@ -10,13 +10,13 @@
 //   - The SDKs decode firn's requests into their own types, know each part, and send
 //     them again as the same JSON, to the same path, with the same headers (TestSent,
 //     TestSentRandomly). Each word that is not free text is a constant of the SDK.
-//     TestPoison changes requests in every place, to check that this detects unknown
+//     TestComparisonDetectsDefects changes requests in every place, to check that this detects unknown
 //     parts.
 //   - The SDKs and firn read the same text, thinking, calls, usage and stop reason from
 //     every recording in the clients' tests, and from random streams in the form of the
 //     APIs (TestRead, TestReadRandomly).
 //   - firn and the SDKs report the same status, code and message of failures, and retry
-//     for the same reasons (TestFail).
+//     for the same reasons (TestFailures).
 //   - The SDK works with firn's OpenAI-compatible API of a gateway over HTTP with a
 //     token: conversations kept by the client or by the gateway, streams, client tools,
 //     errors (TestDoor…).

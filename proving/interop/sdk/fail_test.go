@@ -159,9 +159,9 @@ func askers() []asker {
 
 var errNoFailure = errors.New("the SDK saw no failure")
 
-// TestFail checks that firn and the SDKs report the same failures, and retry for the same
+// TestFailures checks that firn and the SDKs report the same failures, and retry for the same
 // reasons.
-func TestFail(t *testing.T) {
+func TestFailures(t *testing.T) {
 	for _, c := range askers() {
 		t.Run(c.name, func(t *testing.T) {
 			t.Parallel()
@@ -231,9 +231,9 @@ func theirFailure(err error) string {
 	return err.Error()
 }
 
-// TestNotReached checks that without a server no status is reported, and that all clients
+// TestUnreachable checks that without a server no status is reported, and that all clients
 // would retry.
-func TestNotReached(t *testing.T) {
+func TestUnreachable(t *testing.T) {
 	for _, c := range askers() {
 		asked := 0
 		dead := &http.Client{Transport: roundTrip(func(*http.Request) (*http.Response, error) {

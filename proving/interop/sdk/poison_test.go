@@ -88,8 +88,8 @@ func otherType(v any) any {
 	return []any{1}
 }
 
-// TestPoison checks that the comparison of TestSent detects defects.
-func TestPoison(t *testing.T) {
+// TestComparisonDetectsDefects checks that the comparison of TestSent detects defects.
+func TestComparisonDetectsDefects(t *testing.T) {
 	for _, s := range senders() {
 		t.Run(s.name, func(t *testing.T) {
 			t.Parallel()
@@ -139,7 +139,7 @@ func (s sender) notices(t *testing.T, server *server, sent request, p poison) bo
 	return len(s.unknownWords(p.body, make(map[string]bool))) > 0
 }
 
-func TestPoisons(t *testing.T) {
+func TestDefectGenerator(t *testing.T) {
 	s := sender{words: map[string][]string{"a.b": {"x"}, "c": nil}, required: []string{"c"}, loose: []string{"d"}}
 	all, err := s.poisons([]byte(`{"a":{"b":"x"},"c":"y","d":{"e":1}}`))
 	if err != nil {

@@ -75,7 +75,7 @@ func synced(t *testing.T, content string, mode vfs.Mode) (*faultfs.FS, vfs.File)
 	return f, open(t, f, "a", mode)
 }
 
-func TestSyncedStays(t *testing.T) {
+func TestSyncedBytesSurvive(t *testing.T) {
 	f, file := synced(t, "", vfs.Append)
 	write(t, file, rep("x", 2000))
 	ok(t, file.Sync())
@@ -156,9 +156,9 @@ func TestOverwrite(t *testing.T) {
 		rep("o", 412)+rep("n", 100)+rep("o", 512), rep("o", 512)+rep("n", 100)+rep("o", 412))
 }
 
-// TestFailedSyncLoses checks that after a failed sync bytes may be lost although they can
+// TestFailedSyncLosesBytes checks that after a failed sync bytes may be lost although they can
 // still be read, and that a later successful sync does not bring them back.
-func TestFailedSyncLoses(t *testing.T) {
+func TestFailedSyncLosesBytes(t *testing.T) {
 	lost, kept, evicted := false, false, false
 	for seed := range uint64(40) {
 		f, file := synced(t, "", vfs.Append)
@@ -258,9 +258,9 @@ func TestRenameReplaceIsAtomic(t *testing.T) {
 	wantLeaves(t, f, "b", "-")
 }
 
-// TestWriteFileTellsTheOutcome makes each step of [vfs.WriteFile] fail: before the rename
+// TestWriteFileReportsOutcome makes each step of [vfs.WriteFile] fail: before the rename
 // nothing is saved, and after it the outcome is unknown.
-func TestWriteFileTellsTheOutcome(t *testing.T) {
+func TestWriteFileReportsOutcome(t *testing.T) {
 	for kind, unknown := range map[faultfs.Kind]bool{faultfs.Create: false, faultfs.Write: false, faultfs.Sync: false, faultfs.Rename: false, faultfs.SyncDir: true} {
 		f := faultfs.New()
 		ok(t, f.Put("a", []byte("old")))

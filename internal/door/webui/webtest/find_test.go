@@ -213,9 +213,9 @@ func TestLostConnection(t *testing.T) {
 	b.once("Not yet sent")
 }
 
-// TestThinnedOutline checks that the outline of many turns says how many turns a line has, and
-// shows each turn of a line on request.
-func TestThinnedOutline(t *testing.T) {
+// TestOutlineOfManyTurns checks that the outline of many turns says how many turns a line
+// has, and shows each turn of a line on request.
+func TestOutlineOfManyTurns(t *testing.T) {
 	t.Parallel()
 	srv := plainServer(t)
 	w := newScribe("thinned-outline", longAgo, firn.Header{})

@@ -9,9 +9,9 @@ import (
 	"firn.dev/wire"
 )
 
-// TestKeysAreNotAskedAgain renames a session many times: the pages of keys show the last
+// TestKeysAreNotRequestedPerEvent renames a session many times: the pages of keys show the last
 // title, and do not ask for each event.
-func TestKeysAreNotAskedAgain(t *testing.T) {
+func TestKeysAreNotRequestedPerEvent(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	key := "agent:main:telegram:direct:" + unlike("asked")[6:]

@@ -74,8 +74,8 @@ func (b *tab) cookieIsSafe(code string) {
 	}
 }
 
-// TestLoginCodeIsGoodOnce tries a used code and an invalid one.
-func TestLoginCodeIsGoodOnce(t *testing.T) {
+// TestLoginCodeIsValidOnce tries a used code and an invalid one.
+func TestLoginCodeIsValidOnce(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	address := s.loginURL(t)
@@ -113,8 +113,8 @@ func (s *server) loginByToken(t *testing.T, secret string) *tab {
 	return b
 }
 
-// TestTheEndOfALogin revokes the browser's token while a page is open.
-func TestTheEndOfALogin(t *testing.T) {
+// TestLoginRevokedWhilePageIsOpen revokes the browser's token while a page is open.
+func TestLoginRevokedWhilePageIsOpen(t *testing.T) {
 	s := plainServer(t)
 	b := s.login(t)
 	b.open("/sessions")

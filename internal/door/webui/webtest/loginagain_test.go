@@ -5,9 +5,9 @@ import (
 	"testing"
 )
 
-// TestLoginIsAskedAgain follows a login link while already logged in: the user must confirm
-// the change of identity.
-func TestLoginIsAskedAgain(t *testing.T) {
+// TestLoginAgainNeedsConfirmation follows a login link while already logged in: the user must
+// confirm the change of identity.
+func TestLoginAgainNeedsConfirmation(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
 	b := newTab(t, s.url)

@@ -112,9 +112,9 @@ func sumUp(events []event) labour {
 	return sum
 }
 
-// TestLongTasksAreSeen checks that the measurement detects a busy page, and not one that
+// TestLongTasksAreDetected checks that the measurement detects a busy page, and not one that
 // only waits.
-func TestLongTasksAreSeen(t *testing.T) {
+func TestLongTasksAreDetected(t *testing.T) {
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "text/html")
 		fmt.Fprint(w, `<!doctype html><link rel=icon href="data:,"><main>here</main>`)

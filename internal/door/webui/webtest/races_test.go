@@ -95,9 +95,9 @@ func TestLogoutWhileSending(t *testing.T) {
 	}
 }
 
-// TestOlderBesideRefresh checks that a log refreshed while older entries are loading has
+// TestRefreshWhileLoadingOlder checks that a log refreshed while older entries are loading has
 // neither gaps nor duplicates.
-func TestOlderBesideRefresh(t *testing.T) {
+func TestRefreshWhileLoadingOlder(t *testing.T) {
 	s := plainServer(t)
 	id := firn.ID(strings.ReplaceAll(unlike("lines"), " ", "-"))
 	w := newScribe(id, longAgo, firn.Header{})

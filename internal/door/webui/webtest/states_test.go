@@ -236,9 +236,9 @@ func TestEmptyPages(t *testing.T) {
 	}
 }
 
-// TestGoneAndBack kills the gateway while each page is open and opens a page meanwhile: all
+// TestGatewayRestart kills the gateway while each page is open and opens a page meanwhile: all
 // of it heals by itself.
-func TestGoneAndBack(t *testing.T) {
+func TestGatewayRestart(t *testing.T) {
 	s := queueServer(t)
 	id := s.newSessionFor(t, "player", "Going", "A question.")
 	s.run(t, "keys", "set", "agent:main:states", string(id))

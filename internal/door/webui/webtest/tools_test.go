@@ -22,9 +22,9 @@ func (s *scribe) use(tool, arguments, result string, failed bool, details string
 	s.add(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{r}})
 }
 
-// TestToolsAreShownAsPeopleKnowThem checks the forms of well-known tools on the page of a
+// TestWellKnownTools checks the forms of well-known tools on the page of a
 // session.
-func TestToolsAreShownAsPeopleKnowThem(t *testing.T) {
+func TestWellKnownTools(t *testing.T) {
 	srv := plainServer(t)
 	s := newScribe("tool-forms", longAgo, firn.Header{})
 	s.user("Change it.")

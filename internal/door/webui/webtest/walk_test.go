@@ -102,9 +102,9 @@ func serveAsking(t *testing.T) *server {
 	return s
 }
 
-// TestKeyboardWalk uses the pages from a new session to the theme with the keyboard alone.
+// TestKeyboardOnly uses the pages from a new session to the theme with the keyboard alone.
 // After each step the focus is on an element that shows it.
-func TestKeyboardWalk(t *testing.T) {
+func TestKeyboardOnly(t *testing.T) {
 	t.Parallel()
 	s := serveAsking(t)
 	s.newSession(t, "Another session", "A question about marmalade.")

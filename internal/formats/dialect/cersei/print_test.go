@@ -330,9 +330,9 @@ func TestPrintLosses(t *testing.T) {
 	}
 }
 
-// TestBareGoesOnBare appends to bare messages: any other line would make the file
+// TestAppendToBareMessages appends to bare messages: any other line would make the file
 // unreadable for Cersei.
-func TestBareGoesOnBare(t *testing.T) {
+func TestAppendToBareMessages(t *testing.T) {
 	w := newWorld(t, Options{}, false)
 	w.file = read(t, "my-session-jsonlmemory.jsonl")
 	for i, e := range scan(t, w.file) {

@@ -133,9 +133,9 @@ func TestHideTwo(t *testing.T) {
 	}
 }
 
-// TestGoOnAnywhere appends to a transcript that ends anywhere, even within a turn: no
+// TestAppendAfterAnyEnd appends to a transcript that ends anywhere, even within a turn: no
 // message is lost.
-func TestGoOnAnywhere(t *testing.T) {
+func TestAppendAfterAnyEnd(t *testing.T) {
 	data, err := os.ReadFile("testdata/transcripts/" + recorded + ".jsonl")
 	if err != nil {
 		t.Fatal(err)

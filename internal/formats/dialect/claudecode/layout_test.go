@@ -212,7 +212,7 @@ func TestPlace(t *testing.T) {
 	}
 }
 
-func TestIndexAndTheRest(t *testing.T) {
+func TestIndexAndSideFiles(t *testing.T) {
 	l := New().Layout()
 	file := "projects/-x/u.jsonl"
 	h := fstest.MapFS{"projects/-x/u/custom-title.json": {Data: []byte(`{"by":{"n":1.0},"customTitle":"old"}`)}}

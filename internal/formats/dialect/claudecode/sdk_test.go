@@ -146,9 +146,9 @@ func golden(t *testing.T, name string) (uuids []string) {
 	return uuids
 }
 
-// TestHideInTheirs hides and restores messages that Claude Code wrote, including parts of
-// responses and results of parallel calls.
-func TestHideInTheirs(t *testing.T) {
+// TestHideRecordedMessages hides and restores messages that Claude Code wrote, including
+// parts of responses and results of parallel calls.
+func TestHideRecordedMessages(t *testing.T) {
 	for name, every := range map[string]int{"real-tools-before-compact.jsonl": 1, "real-tools-compact-rename.jsonl": 1, "258c7280-ae70-4798-800f-63464d01a85d.jsonl": 30} {
 		data := corpus(t)[name].Data
 		before, words := sdkOrder(data)

@@ -113,8 +113,8 @@ func TestOwns(t *testing.T) {
 	}
 }
 
-// TestIn checks which version a home has.
-func TestIn(t *testing.T) {
+// TestVersionOfHome checks which version a home has.
+func TestVersionOfHome(t *testing.T) {
 	first := tree(map[string]string{".sessions/transcripts/x.jsonl": ""})
 	current := tree(map[string]string{".sessions/agents/main/sessions.json": "{}"})
 	for _, start := range []bool{false, true} {

@@ -175,8 +175,8 @@ func TestClaw0Reads(t *testing.T) {
 	}
 }
 
-// TestGoesOnAsItIs appends to files of either version regardless of the options.
-func TestGoesOnAsItIs(t *testing.T) {
+// TestAppendKeepsVersion appends to files of either version regardless of the options.
+func TestAppendKeepsVersion(t *testing.T) {
 	for name, want := range map[string]string{
 		"seedversion_main_cli_user.jsonl": `{"type": "user", "content": "more", "ts": "2026-11-15T02:40:47+00:00"}`,
 		"currentversion.jsonl":            `{"type": "user", "content": "more", "ts": 1794710447.0}`,

@@ -23,9 +23,9 @@ func carry(t *testing.T, from, to dialect.Tool, data []byte) ([]byte, *convert.R
 	return out.Bytes(), report
 }
 
-// TestCarry converts rollouts to firn's own format and back: the lines are the same, except
-// for rolled-back turns and their rollbacks.
-func TestCarry(t *testing.T) {
+// TestRolloutRoundTrip converts rollouts to firn's own format and back: the lines are the
+// same, except for rolled-back turns and their rollbacks.
+func TestRolloutRoundTrip(t *testing.T) {
 	for name, data := range fixtures(t) {
 		there, _ := carry(t, New(), native.NewTool(), data)
 		back, report := carry(t, native.NewTool(), New(), there)

@@ -243,9 +243,9 @@ func TestPrintHead(t *testing.T) {
 	}
 }
 
-// TestPrintBlind hides an entry that cannot be read again: it stays, and the loss is
+// TestPrintHiddenUnreadable hides an entry that cannot be read again: it stays, and the loss is
 // reported.
-func TestPrintBlind(t *testing.T) {
+func TestPrintHiddenUnreadable(t *testing.T) {
 	var losses []string
 	p := New().Printer(dialect.Target{Session: "s", OnLoss: func(l dialect.Loss) { losses = append(losses, l.Limit) }})
 	out, err := p.Print(nil, firn.Entry{ID: "t", Body: &firn.Tombstone{Target: "x"}})

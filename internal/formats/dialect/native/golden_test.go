@@ -98,8 +98,8 @@ func TestGolden(t *testing.T) {
 	}
 }
 
-// TestAppendSettles checks that an entry that is normalized by encoding keeps its meaning.
-func TestAppendSettles(t *testing.T) {
+// TestAppendKeepsMeaning checks that an entry that is normalized by encoding keeps its meaning.
+func TestAppendKeepsMeaning(t *testing.T) {
 	user := func(m firn.Message) firn.Entry {
 		m.Role = firn.RoleUser
 		return firn.Entry{ID: "a", Body: &m}

@@ -251,7 +251,7 @@ func TestIndexLabel(t *testing.T) {
 	}
 }
 
-func TestIndexKeeps(t *testing.T) {
+func TestIndexKeepsOtherFields(t *testing.T) {
 	before := rows(t, []byte(sample(t)))
 	to := dialect.Target{Session: "0b9a2f3e-1111-4111-8111-000000000001", Key: "agent:main:main", Title: "x", Updated: when}
 	got := index(t, home(t), dir+"0b9a2f3e-1111-4111-8111-000000000001.jsonl", to)
@@ -331,7 +331,7 @@ func TestIndexRefusesDamage(t *testing.T) {
 	}
 }
 
-func TestKeeps(t *testing.T) {
+func TestRetentionSettings(t *testing.T) {
 	const day = 24 * time.Hour
 	for config, want := range map[string]time.Duration{
 		``:   0,

@@ -30,9 +30,9 @@ func TestCorpus(t *testing.T) {
 	dialecttest.RunTool(t, tool, os.DirFS(corpus+"/pi/golden"))
 }
 
-// TestTranscriptsArePis checks that a transcript is read and written as pi does; only
+// TestTranscriptsAreReadAsPi checks that a transcript is read and written as pi does; only
 // carried lines are labeled as OpenClaw's, and written unchanged.
-func TestTranscriptsArePis(t *testing.T) {
+func TestTranscriptsAreReadAsPi(t *testing.T) {
 	const reset = `{"type":"reset","id":"r","parentId":"a","timestamp":"2026-11-15T02:40:15.042Z","reason":"new"}`
 	text := `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w"}
 {"type":"message","id":"a","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":[{"type":"text","text":"A"}],"timestamp":1}}

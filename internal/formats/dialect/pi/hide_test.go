@@ -242,9 +242,9 @@ func TestRestore(t *testing.T) {
 	}
 }
 
-// TestRestoreShowsNothingElse checks that an entry is not restored if that would reveal
+// TestRestoreRevealsNothingElse checks that an entry is not restored if that would reveal
 // others hidden since, and that the loss is reported.
-func TestRestoreShowsNothingElse(t *testing.T) {
+func TestRestoreRevealsNothingElse(t *testing.T) {
 	for _, fresh := range []bool{false, true} {
 		f := newTranscript(t, fresh)
 		f.add(hide("t1", f.head(), "q1"))
@@ -297,8 +297,9 @@ func TestHideCopiesNoBookkeeping(t *testing.T) {
 	}
 }
 
-// TestHideElsewhere checks that a target on an abandoned branch needs only the tombstone.
-func TestHideElsewhere(t *testing.T) {
+// TestHideOnAbandonedBranch checks that a target on an abandoned branch needs only the
+// tombstone.
+func TestHideOnAbandonedBranch(t *testing.T) {
 	f := newTranscript(t, true)
 	f.add(firn.Entry{ID: "h", Parent: "a1", Time: when, Body: &firn.Head{}})
 	before := len(f.lines)
@@ -308,8 +309,8 @@ func TestHideElsewhere(t *testing.T) {
 	}
 }
 
-// TestGoOnBehindLinesWithoutIDs checks that lines without an ID have no children.
-func TestGoOnBehindLinesWithoutIDs(t *testing.T) {
+// TestAppendAfterLinesWithoutIDs checks that lines without an ID have no children.
+func TestAppendAfterLinesWithoutIDs(t *testing.T) {
 	f := newTranscript(t, true)
 	f.lines = append(f.lines, []byte(`{"type":"note","text":"no id"}`))
 	f.add(user("q3", f.head(), "three"))

@@ -95,7 +95,7 @@ func (b broken) ReadDir(name string) ([]fs.DirEntry, error) {
 	return b.MapFS.ReadDir(name)
 }
 
-func TestTranscriptsGoOn(t *testing.T) {
+func TestTranscriptsContinueAfterErrors(t *testing.T) {
 	read, failed := 0, 0
 	for _, err := range tool.Layout().Transcripts(broken{home()}) {
 		switch {

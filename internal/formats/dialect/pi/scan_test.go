@@ -151,7 +151,7 @@ func TestScanCarries(t *testing.T) {
 	}
 }
 
-func TestScanRefusesWhatIsNoObject(t *testing.T) {
+func TestScanRefusesNonObjects(t *testing.T) {
 	s := tool.Scanner(dialect.Origin{})
 	for _, line := range []string{"x", "[]", `{"type":"sess`, `{} {}`, "\xef\xbb\xbf{}"} {
 		if got, err := s.Scan([]byte(line)); !errors.Is(err, firn.ErrCorrupt) || len(got) > 0 {
