@@ -36,14 +36,14 @@ var apiGroups = []struct {
 	{"Gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "health"}},
 }
 
-// apiWords are the example values of path parameters.
-var apiWords = map[string]string{
+// apiParameters are the example values of path parameters.
+var apiParameters = map[string]string{
 	"id": "0198c5a2", "entry": "HEAD", "cid": "1m7hc7xwpykzz", "key": "agent:main:main", "token": "phone", "hook": "deploy", "job": "morning", "n": "1",
 	"model": "main", "response": "resp_1", "conversation": "conv_1", "item": "msg_1m7hc7xwpykzz", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab",
 }
 
-// apiAsks are example queries and bodies of operations that need one.
-var apiAsks = map[string]string{
+// apiExamples are example queries and bodies of operations that need one.
+var apiExamples = map[string]string{
 	"search": "?q=flaky+test", "recall": "?q=release", "turn": `{"text":"hello"}`, "patchSession": `{"title":"a trip to Oslo"}`, "newSession": `{"title":"a trip to Oslo"}`,
 	"appendEntries": `{"entries":[{"type":"message","message":{"role":"user","content":"hello"}}]}`, "rewind": `{"back":1}`, "rewindFiles": `{"back":1,"plan":true}`, "blame": "?path=/src/main.go", "fork": `{"at":"HEAD~2"}`,
 	"hide": `{"entry":"HEAD"}`, "show": `{"entry":"HEAD"}`, "label": `{"entry":"HEAD","name":"before-the-mess"}`, "compact": `{"hint":"keep the names"}`,
@@ -122,7 +122,7 @@ func TestAPIPage(t *testing.T) {
 	}
 }
 
-// apiPage returns the page and the operations that are in no chapter.
+// apiPage returns the page and the operations that no chapter contains.
 func apiPage(doc apiDoc) (page string, left []string) {
 	var b strings.Builder
 	b.WriteString(apiPreface)
@@ -214,10 +214,10 @@ func curlLine(method, path string, op apiOperation) string {
 	line := "curl --unix-socket ~/.firn/gateway.sock"
 	for _, segment := range strings.Split(path, "/") {
 		if name, ok := strings.CutPrefix(segment, "{"); ok {
-			path = strings.Replace(path, segment, apiWords[strings.TrimSuffix(name, "}")], 1)
+			path = strings.Replace(path, segment, apiParameters[strings.TrimSuffix(name, "}")], 1)
 		}
 	}
-	ask := apiAsks[op.OperationID]
+	ask := apiExamples[op.OperationID]
 	query, body := "", ask
 	if strings.HasPrefix(ask, "?") {
 		query, body = ask, ""

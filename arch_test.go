@@ -67,9 +67,9 @@ var narrow = []room{
 	{"internal/ops/doctor", []string{".", "window", "store", "store/filestore", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/prose"}, "opens files directly: it must work when nothing else does"},
 }
 
-// guests lists the packages that may import third-party modules. Modules without a line are
+// modules lists third-party modules and the packages that may import them. Other modules are
 // rejected.
-var guests = []guest{
+var modules = []moduleRule{
 	{"golang.org/x/term", []string{"internal/term/line"}, "the terminal: raw mode and size"},
 	{"github.com/nats-io/", []string{"store/jetstream", "store/jetstream/jetstreamtest"}, "the cluster"},
 	{"github.com/clipperhouse/displaywidth", []string{"internal/term/line", "internal/term/line/linetest", "internal/render/markdown", "internal/render/prose"}, "the width and boundaries of characters"},
@@ -89,9 +89,9 @@ var guests = []guest{
 	{"github.com/fsnotify/fsnotify", []string{"internal/disk/journal"}, "notifies readers of a file that another process appends to"},
 }
 
-// testGuests are for test files everywhere, and for suites that other
-// packages' tests call.
-var testGuests = []guest{
+// testModules lists modules that all test files may import, and test suites in the listed
+// packages.
+var testModules = []moduleRule{
 	{"pgregory.net/rapid", []string{"store/storetest", "internal/formats/dialect/dialecttest", "internal/disk/vfs/..."}, "property tests with shrinking"},
 	{"github.com/google/go-cmp/", []string{"store/storetest", "internal/formats/dialect/dialecttest"}, "readable differences"},
 	{"github.com/anishathalye/porcupine", nil, "linearizability of concurrent operations"},
@@ -104,10 +104,10 @@ var testGuests = []guest{
 	{"github.com/chromedp/", nil, "controls the browser in page tests"},
 }
 
-// deeds restricts operations to packages. A deed is a use of a name ("os.Exit"), an import
-// ("import flag") or "func init"; a trailing * matches any ending. Test files may do
+// restrictions restricts operations to packages. An operation is a use of a name ("os.Exit"), an
+// import ("import flag") or "func init"; a trailing * matches any ending. Test files may do
 // anything.
-var deeds = []deed{
+var restrictions = []restriction{
 	{
 		what: []string{"func init"},
 		in:   []string{"..."},
@@ -169,8 +169,8 @@ var deeds = []deed{
 
 // TestArchitecture checks every package against the tables.
 func TestArchitecture(t *testing.T) {
-	for _, complaint := range judge(loadModule(t)) {
-		t.Error(complaint)
+	for _, violation := range findViolations(loadModule(t)) {
+		t.Error(violation)
 	}
 }
 
@@ -192,9 +192,9 @@ func TestTablesNameExistingPackages(t *testing.T) {
 	for _, f := range families {
 		check(f.pkg, "families")
 	}
-	for _, d := range deeds {
+	for _, d := range restrictions {
 		for _, in := range slices.Concat(d.in, d.owners) {
-			check(strings.TrimPrefix(in, "!"), "deeds")
+			check(strings.TrimPrefix(in, "!"), "restrictions")
 		}
 		for _, e := range d.except {
 			check(e.pkg, "exceptions")
@@ -222,14 +222,14 @@ func TestRoomsFormNoCycle(t *testing.T) {
 // TestExceptionsAreNeeded reports exceptions that are no longer used.
 func TestExceptionsAreNeeded(t *testing.T) {
 	packages := loadModule(t)
-	for _, d := range deeds {
+	for _, d := range restrictions {
 		for i, e := range d.except {
 			if e.reason == "" {
 				t.Errorf("the exception for %s from %q has no reason", e.pkg, d.why)
 			}
 			without := d
 			without.except = slices.Delete(slices.Clone(d.except), i, i+1)
-			if len(judgeDeeds(packages, []deed{without})) == len(judgeDeeds(packages, []deed{d})) {
+			if len(checkRestrictions(packages, []restriction{without})) == len(checkRestrictions(packages, []restriction{d})) {
 				t.Errorf("%s no longer needs its exception from %q", e.pkg, d.why)
 			}
 		}
@@ -240,73 +240,73 @@ func TestExceptionsAreNeeded(t *testing.T) {
 // case is one file of one package; want is a part of the only violation, or empty.
 func TestArchitectureRulesReject(t *testing.T) {
 	cases := map[string]struct{ file, source, want string }{
-		"the root imports ours":          {"x.go", `import "firn.dev/store"; var _ store.Store`, "may not import firn.dev/store"},
-		"the root imports a guest":       {"x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "no line of the table"},
-		"the standard library is free":   {"x.go", `import "time"; var _ = time.Now`, ""},
-		"an unplanned package":           {"util/x.go", ``, "no line in the table of rooms"},
-		"a family's parent":              {"store/x.go", `import "firn.dev/store/filestore"; var _ filestore.Store`, "may not import firn.dev/store/filestore"},
-		"a sibling":                      {"internal/formats/dialect/pi/x.go", `import "firn.dev/internal/formats/dialect/native"; var _ native.Dialect`, "may not import firn.dev/internal/formats/dialect/native"},
-		"a sibling in a test":            {"internal/formats/dialect/pi/x_test.go", `import "firn.dev/internal/formats/dialect/native"; var _ native.Dialect`, ""},
-		"a provider's sibling":           {"provider/openai/x.go", `import "firn.dev/provider/offline"; var _ offline.Model`, "may not import"},
-		"the suite and the reference":    {"store/storetest/x.go", `import "firn.dev/store/memstore"; var _ memstore.Store`, ""},
-		"a journal of entries":           {"internal/disk/journal/x.go", `import "firn.dev"; var _ firn.Entry`, "uses firn.dev.Entry"},
-		"a journal of bodies, renamed":   {"internal/disk/journal/x.go", `import names "firn.dev"; var _ names.Body`, "uses firn.dev.Body"},
-		"a journal of positions":         {"internal/disk/journal/x.go", `import "firn.dev"; var _ firn.Pos`, ""},
-		"a journal that parses":          {"internal/disk/journal/x.go", `import "encoding/json"; var _ = json.Unmarshal`, "uses encoding/json.Unmarshal"},
-		"a journal that reads members":   {"internal/disk/journal/x.go", `import "firn.dev/internal/base/rawjson"; var _ = rawjson.New(nil)`, "uses firn.dev/internal/base/rawjson.New"},
-		"a journal that asks":            {"internal/disk/journal/x.go", `import "encoding/json"; var _ = json.Valid`, ""},
-		"a pure package with a file":     {"window/x.go", `import "os"; var _ = os.Stdin`, "imports os"},
-		"a pure package with a network":  {"internal/base/route/x.go", `import "net/http"; var _ http.Client`, "imports net/http"},
-		"a pure package with an address": {"internal/base/route/x.go", `import "net/url"; var _ url.URL`, ""},
-		"a pure package with a clock":    {"internal/formats/dialect/native/x.go", `import "time"; func f() { time.Now() }`, "uses time.Now"},
-		"a clock as a value":             {"internal/formats/dialect/x.go", `import "time"; var now = time.Now`, "uses time.Now"},
-		"a clock under another name":     {"window/x.go", `import clock "time"; var now = clock.Since`, "uses time.Since"},
-		"a clock without a name":         {"window/x.go", `import . "time"; var now = Now`, "imports . time"},
-		"a time that was given":          {"window/x.go", `import "time"; var _ time.Time`, ""},
-		"a pure package that waits":      {"window/x.go", `import "context"; var _ context.Context`, "imports context"},
-		"a client that keeps":            {"client/x.go", `import "firn.dev/store"; var _ store.Store`, "may not import firn.dev/store"},
-		"a client that serves":           {"client/x.go", `import "firn.dev/internal/door/api"; var _ api.HTTP`, "may not import"},
-		"a gateway that knows its doors": {"internal/gateway/x.go", `import "firn.dev/internal/door/api"; var _ api.HTTP`, "may not import firn.dev/internal/door/api"},
-		"a gateway that speaks HTTP":     {"internal/gateway/x.go", `import "net/http"; var _ http.Header`, "imports net/http"},
-		"a door of a gateway":            {"internal/door/api/x.go", `import ("net/http"; "firn.dev/internal/gateway"); var _ http.Handler; var _ gateway.Gateway`, ""},
-		"a command that opens a store":   {"internal/term/cli/x.go", `import "firn.dev/store/filestore"; var _ filestore.Store`, "may not import"},
-		"a screen that opens a store":    {"internal/term/line/x.go", `import "firn.dev/store"; var _ store.Store`, "may not import"},
-		"a doctor":                       {"internal/ops/doctor/x.go", `import "firn.dev/internal/disk/journal"; var _ journal.Journal`, ""},
-		"an agent with a provider":       {"agent/x.go", `import "firn.dev/provider/anthropic"; var _ anthropic.Model`, "may not import"},
-		"an agent with a store":          {"agent/x.go", `import "firn.dev/store/filestore"; var _ filestore.Store`, "may not import"},
-		"an agent with a dialect":        {"agent/x.go", `import "firn.dev/internal/formats/dialect/pi"; var _ pi.Dialect`, "may not import"},
-		"NATS elsewhere":                 {"internal/gateway/x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "github.com/nats-io/nats.go"},
-		"NATS where it belongs":          {"store/jetstream/x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, ""},
-		"a terminal elsewhere":           {"internal/term/cli/x.go", `import "charm.land/bubbletea/v2"; var _ tea.Model`, "charm.land/bubbletea/v2"},
-		"a guest of tests":               {"window/x.go", `import "pgregory.net/rapid"; var _ rapid.T`, "pgregory.net/rapid"},
-		"a guest of tests in a test":     {"window/x_test.go", `import "pgregory.net/rapid"; var _ rapid.T`, ""},
-		"a stranger in a test":           {"window/x_test.go", `import "example.org/assert"; var _ assert.T`, "example.org/assert"},
-		"flags in a store":               {"store/filestore/x.go", `import "flag"; var _ = flag.Parse`, "imports flag"},
-		"environment in a store":         {"store/filestore/x.go", `import "os"; var _ = os.Getenv("HOME")`, "uses os.Getenv"},
-		"arguments in an agent":          {"agent/x.go", `import "os"; var _ = os.Args`, "uses os.Args"},
-		"environment in the settings":    {"internal/ops/config/x.go", `import "os"; var _ = os.Getenv("HOME")`, ""},
-		"the end in a command":           {"internal/term/cli/x.go", `import "os"; func f() { os.Exit(1) }`, "uses os.Exit"},
-		"the end by log":                 {"internal/gateway/x.go", `import "log"; func f() { log.Fatalf("no") }`, "uses log.Fatalf"},
-		"the end in main":                {"cmd/firn/x.go", `import "os"; func f() { os.Exit(1) }`, ""},
-		"an init":                        {"store/memstore/x.go", `func init() {}`, "func init"},
-		"a method called init":           {"store/memstore/x.go", `type s struct{}; func (s) init() {}`, ""},
-		"an init in main":                {"cmd/firn/x.go", `func init() {}`, "func init"},
-		"an init in a test":              {"store/memstore/x_test.go", `func init() {}`, ""},
-		"a file made elsewhere":          {"internal/disk/journal/x.go", `import "os"; var _, _ = os.OpenFile("x", 0, 0)`, "uses os.OpenFile"},
-		"a directory made elsewhere":     {"store/filestore/x.go", `import "os"; var _ = os.MkdirAll("x", 0o755)`, "uses os.MkdirAll"},
-		"a file removed elsewhere":       {"internal/ops/doctor/x.go", `import "os"; var _ = os.RemoveAll("x")`, "uses os.RemoveAll"},
-		"a file made where it belongs":   {"internal/disk/vfs/x.go", `import "os"; var _, _ = os.OpenFile("x", 0, 0)`, ""},
-		"an example from inside":         {"examples/x/x.go", `import "firn.dev/internal/disk/journal"; var _ journal.Journal`, "may not import"},
+		"the root imports a package":       {"x.go", `import "firn.dev/store"; var _ store.Store`, "may not import firn.dev/store"},
+		"the root imports a module":        {"x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "no line of the table"},
+		"the standard library is free":     {"x.go", `import "time"; var _ = time.Now`, ""},
+		"a package without a room":         {"util/x.go", ``, "no line in the table of rooms"},
+		"a family's parent":                {"store/x.go", `import "firn.dev/store/filestore"; var _ filestore.Store`, "may not import firn.dev/store/filestore"},
+		"a sibling":                        {"internal/formats/dialect/pi/x.go", `import "firn.dev/internal/formats/dialect/native"; var _ native.Dialect`, "may not import firn.dev/internal/formats/dialect/native"},
+		"a sibling in a test":              {"internal/formats/dialect/pi/x_test.go", `import "firn.dev/internal/formats/dialect/native"; var _ native.Dialect`, ""},
+		"a provider's sibling":             {"provider/openai/x.go", `import "firn.dev/provider/offline"; var _ offline.Model`, "may not import"},
+		"the suite and the reference":      {"store/storetest/x.go", `import "firn.dev/store/memstore"; var _ memstore.Store`, ""},
+		"a journal of entries":             {"internal/disk/journal/x.go", `import "firn.dev"; var _ firn.Entry`, "uses firn.dev.Entry"},
+		"a journal of bodies, renamed":     {"internal/disk/journal/x.go", `import names "firn.dev"; var _ names.Body`, "uses firn.dev.Body"},
+		"a journal of positions":           {"internal/disk/journal/x.go", `import "firn.dev"; var _ firn.Pos`, ""},
+		"a journal that parses":            {"internal/disk/journal/x.go", `import "encoding/json"; var _ = json.Unmarshal`, "uses encoding/json.Unmarshal"},
+		"a journal that reads members":     {"internal/disk/journal/x.go", `import "firn.dev/internal/base/rawjson"; var _ = rawjson.New(nil)`, "uses firn.dev/internal/base/rawjson.New"},
+		"a journal that validates":         {"internal/disk/journal/x.go", `import "encoding/json"; var _ = json.Valid`, ""},
+		"a pure package with a file":       {"window/x.go", `import "os"; var _ = os.Stdin`, "imports os"},
+		"a pure package with a network":    {"internal/base/route/x.go", `import "net/http"; var _ http.Client`, "imports net/http"},
+		"a pure package with an address":   {"internal/base/route/x.go", `import "net/url"; var _ url.URL`, ""},
+		"a pure package with a clock":      {"internal/formats/dialect/native/x.go", `import "time"; func f() { time.Now() }`, "uses time.Now"},
+		"a clock as a value":               {"internal/formats/dialect/x.go", `import "time"; var now = time.Now`, "uses time.Now"},
+		"a clock under another name":       {"window/x.go", `import clock "time"; var now = clock.Since`, "uses time.Since"},
+		"a clock without a name":           {"window/x.go", `import . "time"; var now = Now`, "imports . time"},
+		"a time as an argument":            {"window/x.go", `import "time"; var _ time.Time`, ""},
+		"a pure package that waits":        {"window/x.go", `import "context"; var _ context.Context`, "imports context"},
+		"a client with a store":            {"client/x.go", `import "firn.dev/store"; var _ store.Store`, "may not import firn.dev/store"},
+		"a client with a server":           {"client/x.go", `import "firn.dev/internal/door/api"; var _ api.HTTP`, "may not import"},
+		"a gateway with an API":            {"internal/gateway/x.go", `import "firn.dev/internal/door/api"; var _ api.HTTP`, "may not import firn.dev/internal/door/api"},
+		"a gateway with HTTP":              {"internal/gateway/x.go", `import "net/http"; var _ http.Header`, "imports net/http"},
+		"an API with a gateway":            {"internal/door/api/x.go", `import ("net/http"; "firn.dev/internal/gateway"); var _ http.Handler; var _ gateway.Gateway`, ""},
+		"a command that opens a store":     {"internal/term/cli/x.go", `import "firn.dev/store/filestore"; var _ filestore.Store`, "may not import"},
+		"a screen that opens a store":      {"internal/term/line/x.go", `import "firn.dev/store"; var _ store.Store`, "may not import"},
+		"a doctor":                         {"internal/ops/doctor/x.go", `import "firn.dev/internal/disk/journal"; var _ journal.Journal`, ""},
+		"an agent with a provider":         {"agent/x.go", `import "firn.dev/provider/anthropic"; var _ anthropic.Model`, "may not import"},
+		"an agent with a store":            {"agent/x.go", `import "firn.dev/store/filestore"; var _ filestore.Store`, "may not import"},
+		"an agent with a dialect":          {"agent/x.go", `import "firn.dev/internal/formats/dialect/pi"; var _ pi.Dialect`, "may not import"},
+		"NATS elsewhere":                   {"internal/gateway/x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, "github.com/nats-io/nats.go"},
+		"NATS where it belongs":            {"store/jetstream/x.go", `import "github.com/nats-io/nats.go"; var _ nats.Conn`, ""},
+		"a terminal elsewhere":             {"internal/term/cli/x.go", `import "charm.land/bubbletea/v2"; var _ tea.Model`, "charm.land/bubbletea/v2"},
+		"a test module":                    {"window/x.go", `import "pgregory.net/rapid"; var _ rapid.T`, "pgregory.net/rapid"},
+		"a test module in a test":          {"window/x_test.go", `import "pgregory.net/rapid"; var _ rapid.T`, ""},
+		"an unknown module in a test":      {"window/x_test.go", `import "example.org/assert"; var _ assert.T`, "example.org/assert"},
+		"flags in a store":                 {"store/filestore/x.go", `import "flag"; var _ = flag.Parse`, "imports flag"},
+		"environment in a store":           {"store/filestore/x.go", `import "os"; var _ = os.Getenv("HOME")`, "uses os.Getenv"},
+		"arguments in an agent":            {"agent/x.go", `import "os"; var _ = os.Args`, "uses os.Args"},
+		"environment in the settings":      {"internal/ops/config/x.go", `import "os"; var _ = os.Getenv("HOME")`, ""},
+		"exit in a command":                {"internal/term/cli/x.go", `import "os"; func f() { os.Exit(1) }`, "uses os.Exit"},
+		"exit by log":                      {"internal/gateway/x.go", `import "log"; func f() { log.Fatalf("no") }`, "uses log.Fatalf"},
+		"exit in main":                     {"cmd/firn/x.go", `import "os"; func f() { os.Exit(1) }`, ""},
+		"an init":                          {"store/memstore/x.go", `func init() {}`, "func init"},
+		"a method called init":             {"store/memstore/x.go", `type s struct{}; func (s) init() {}`, ""},
+		"an init in main":                  {"cmd/firn/x.go", `func init() {}`, "func init"},
+		"an init in a test":                {"store/memstore/x_test.go", `func init() {}`, ""},
+		"a file created elsewhere":         {"internal/disk/journal/x.go", `import "os"; var _, _ = os.OpenFile("x", 0, 0)`, "uses os.OpenFile"},
+		"a directory created elsewhere":    {"store/filestore/x.go", `import "os"; var _ = os.MkdirAll("x", 0o755)`, "uses os.MkdirAll"},
+		"a file removed elsewhere":         {"internal/ops/doctor/x.go", `import "os"; var _ = os.RemoveAll("x")`, "uses os.RemoveAll"},
+		"a file created where it belongs":  {"internal/disk/vfs/x.go", `import "os"; var _, _ = os.OpenFile("x", 0, 0)`, ""},
+		"an internal import in an example": {"examples/x/x.go", `import "firn.dev/internal/disk/journal"; var _ journal.Journal`, "may not import"},
 	}
 	for _, name := range slices.Sorted(maps.Keys(cases)) {
 		c := cases[name]
 		t.Run(name, func(t *testing.T) {
-			complaints := judge([]pkg{parsePackage(t, c.file, "package x; "+c.source)})
+			violations := findViolations([]pkg{parsePackage(t, c.file, "package x; "+c.source)})
 			switch {
-			case c.want == "" && len(complaints) > 0:
-				t.Errorf("violations: %q", complaints)
-			case c.want != "" && (len(complaints) != 1 || !strings.Contains(complaints[0], c.want)):
-				t.Errorf("the complaints are %q, want one with %q", complaints, c.want)
+			case c.want == "" && len(violations) > 0:
+				t.Errorf("violations: %q", violations)
+			case c.want != "" && (len(violations) != 1 || !strings.Contains(violations[0], c.want)):
+				t.Errorf("got violations %q, want one with %q", violations, c.want)
 			}
 		})
 	}

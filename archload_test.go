@@ -35,15 +35,15 @@ type family struct {
 	reason string
 }
 
-// guest is a line of the table of third-party modules.
-type guest struct {
+// moduleRule is a line of the table of third-party modules.
+type moduleRule struct {
 	prefix string
 	in     []string
 	reason string
 }
 
-// deed is an operation that is restricted to its owners.
-type deed struct {
+// restriction lists operations that are restricted to their owners.
+type restriction struct {
 	what   []string
 	in     []string
 	owners []string
@@ -178,21 +178,21 @@ func matchAny(patterns []string, pkg string) bool {
 	return slices.ContainsFunc(patterns, func(p string) bool { return match(p, pkg) })
 }
 
-// judge returns the violations of the packages, one sentence each.
-func judge(packages []pkg) []string {
-	return slices.Concat(judgeImports(packages), judgeGuests(packages), judgeDeeds(packages, deeds))
+// findViolations returns the violations of the packages, one sentence each.
+func findViolations(packages []pkg) []string {
+	return slices.Concat(checkImports(packages), checkModules(packages), checkRestrictions(packages, restrictions))
 }
 
-// judgeImports checks imports within the module against the tables.
-func judgeImports(packages []pkg) []string {
-	var complaints []string
+// checkImports checks imports within the module against the tables.
+func checkImports(packages []pkg) []string {
+	var violations []string
 	for _, p := range packages {
 		if !slices.ContainsFunc(p.files, func(f file) bool { return !f.test }) {
 			continue // only tests, which may import anything
 		}
 		i := slices.IndexFunc(rooms, func(r room) bool { return match(r.pkg, p.path) })
 		if i < 0 {
-			complaints = append(complaints, fmt.Sprintf("package %s has no line in the table of rooms", p.path))
+			violations = append(violations, fmt.Sprintf("package %s has no line in the table of rooms", p.path))
 			continue
 		}
 		for _, im := range importsOf(p, false) {
@@ -200,16 +200,16 @@ func judgeImports(packages []pkg) []string {
 			if !ok {
 				continue
 			}
-			if reason := refused(rooms[i], p.path, ours); reason != "" {
-				complaints = append(complaints, fmt.Sprintf("%s: %s may not import %s: %s", im.at, p.path, im.path, reason))
+			if reason := importRefusal(rooms[i], p.path, ours); reason != "" {
+				violations = append(violations, fmt.Sprintf("%s: %s may not import %s: %s", im.at, p.path, im.path, reason))
 			}
 		}
 	}
-	return complaints
+	return violations
 }
 
-// refused returns why a package of a room may not import another package, "" if it may.
-func refused(r room, from, to string) string {
+// importRefusal returns why a package of a room may not import another package, "" if it may.
+func importRefusal(r room, from, to string) string {
 	for _, f := range families {
 		if match(f.pkg, from) && match(f.pkg, to) && (from != f.suite || !slices.Contains(f.shared, to)) {
 			return f.reason
@@ -229,36 +229,36 @@ func refused(r room, from, to string) string {
 	return r.reason
 }
 
-// judgeGuests checks imports of third-party modules against their tables.
-func judgeGuests(packages []pkg) []string {
-	var complaints []string
+// checkModules checks imports of third-party modules against their tables.
+func checkModules(packages []pkg) []string {
+	var violations []string
 	for _, p := range packages {
 		for _, im := range append(importsOf(p, false), importsOf(p, true)...) {
-			if _, ok := ourPackage(im.path); ok || isStandard(im.path) || welcome(p.path, im) {
+			if _, ok := ourPackage(im.path); ok || isStandard(im.path) || mayImportModule(p.path, im) {
 				continue
 			}
-			complaints = append(complaints, fmt.Sprintf("%s: no line of the table lets %s import %s", im.at, p.path, im.path))
+			violations = append(violations, fmt.Sprintf("%s: no line of the table allows %s to import %s", im.at, p.path, im.path))
 		}
 	}
-	return complaints
+	return violations
 }
 
-func welcome(pkg string, im imported) bool {
-	for _, g := range slices.Concat(guests, testGuests) {
+func mayImportModule(pkg string, im imported) bool {
+	for _, g := range slices.Concat(modules, testModules) {
 		if strings.HasPrefix(im.path+"/", strings.TrimSuffix(g.prefix, "/")+"/") && matchAny(g.in, pkg) {
 			return true
 		}
 	}
-	return im.test && slices.ContainsFunc(testGuests, func(g guest) bool {
+	return im.test && slices.ContainsFunc(testModules, func(g moduleRule) bool {
 		return strings.HasPrefix(im.path+"/", strings.TrimSuffix(g.prefix, "/")+"/")
 	})
 }
 
-// judgeDeeds checks the packages against a table of deeds.
-func judgeDeeds(packages []pkg, table []deed) []string {
-	var complaints []string
+// checkRestrictions checks the packages against a table of restrictions.
+func checkRestrictions(packages []pkg, table []restriction) []string {
+	var violations []string
 	for _, p := range packages {
-		facts := factsOf(p)
+		operations := operationsOf(p)
 		for _, d := range table {
 			if !matchAny(d.in, p.path) || matchAny(d.owners, p.path) {
 				continue
@@ -266,14 +266,14 @@ func judgeDeeds(packages []pkg, table []deed) []string {
 			if slices.ContainsFunc(d.except, func(e exception) bool { return match(e.pkg, p.path) }) {
 				continue
 			}
-			for _, f := range facts {
+			for _, f := range operations {
 				if slices.ContainsFunc(d.what, f.is) {
-					complaints = append(complaints, fmt.Sprintf("%s: %s: %s", f.at, f.describe(), d.why))
+					violations = append(violations, fmt.Sprintf("%s: %s: %s", f.at, f.describe(), d.why))
 				}
 			}
 		}
 	}
-	return complaints
+	return violations
 }
 
 // imported is an import and its position.
@@ -324,21 +324,21 @@ func isStandard(target string) bool {
 	return !strings.Contains(first, ".")
 }
 
-// fact is an operation that a file performs.
-type fact struct {
+// operation is an operation that a file performs.
+type operation struct {
 	what string
 	at   token.Position
 }
 
-// is reports whether the fact matches the deed, which may end in a *.
-func (f fact) is(what string) bool {
+// is reports whether the operation matches a pattern, which may end in a *.
+func (f operation) is(what string) bool {
 	if begin, ok := strings.CutSuffix(what, "*"); ok {
 		return strings.HasPrefix(f.what, begin)
 	}
 	return f.what == what
 }
 
-func (f fact) describe() string {
+func (f operation) describe() string {
 	if target, ok := strings.CutPrefix(f.what, "import "); ok {
 		return "imports " + target
 	}
@@ -348,10 +348,10 @@ func (f fact) describe() string {
 	return "uses " + f.what
 }
 
-// factsOf lists the operations of a package outside its tests: its imports, the names it
+// operationsOf lists the operations of a package outside its tests: its imports, the names it
 // uses of other packages, and its init functions.
-func factsOf(p pkg) []fact {
-	var facts []fact
+func operationsOf(p pkg) []operation {
+	var operations []operation
 	for _, f := range p.files {
 		if f.test {
 			continue
@@ -359,25 +359,25 @@ func factsOf(p pkg) []fact {
 		names := make(map[string]string)
 		for _, im := range f.imports() {
 			if im.name == "." {
-				facts = append(facts, fact{"import . " + im.path, im.at})
+				operations = append(operations, operation{"import . " + im.path, im.at})
 				continue
 			}
 			names[im.name] = im.path
-			facts = append(facts, fact{"import " + im.path, im.at})
+			operations = append(operations, operation{"import " + im.path, im.at})
 		}
 		ast.Inspect(f.tree, func(n ast.Node) bool {
 			switch n := n.(type) {
 			case *ast.SelectorExpr:
 				if x, ok := n.X.(*ast.Ident); ok && names[x.Name] != "" {
-					facts = append(facts, fact{names[x.Name] + "." + n.Sel.Name, f.set.Position(n.Pos())})
+					operations = append(operations, operation{names[x.Name] + "." + n.Sel.Name, f.set.Position(n.Pos())})
 				}
 			case *ast.FuncDecl:
 				if n.Recv == nil && n.Name.Name == "init" {
-					facts = append(facts, fact{"func init", f.set.Position(n.Pos())})
+					operations = append(operations, operation{"func init", f.set.Position(n.Pos())})
 				}
 			}
 			return true
 		})
 	}
-	return facts
+	return operations
 }

@@ -23,7 +23,7 @@ var longOnes = map[string]string{}
 func TestEveryPackageHasADoc(t *testing.T) {
 	for _, p := range loadModule(t) {
 		if match("examples/...", p.path) && p.files[0].tree.Name.Name == "main" {
-			continue // the file's own words are its comment
+			continue // a main package needs no package comment
 		}
 		if !slices.ContainsFunc(p.files, hasPackageComment) {
 			t.Errorf("package %s has no package comment", p.path)

@@ -21,9 +21,9 @@ func TestCleanText(t *testing.T) {
 		{"a\x00b\x00", "a\ufffdb\ufffd", true},
 		{"\xff", "\ufffd", true},
 		{"a\xc3", "a\ufffd", true},
-		{"\xf0\x9f\x98", "\ufffd\ufffd\ufffd", true},            // an emoji cut short
+		{"\xf0\x9f\x98", "\ufffd\ufffd\ufffd", true},            // a truncated emoji
 		{"\xed\xa0\xbd", "\ufffd\ufffd\ufffd", true},            // a lone surrogate
-		{"\xc0\x80", "\ufffd\ufffd", true},                      // NUL, written too long
+		{"\xc0\x80", "\ufffd\ufffd", true},                      // an overlong encoding of NUL
 		{"\xf4\x90\x80\x80", strings.Repeat("\ufffd", 4), true}, // beyond Unicode
 		{"ok\x80😀\xffok", "ok\ufffd😀\ufffdok", true},
 	}

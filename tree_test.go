@@ -32,7 +32,7 @@ func grow(lines ...string) *Tree {
 	return t
 }
 
-// ids spells a path by the ids of its entries.
+// ids formats a path as the ids of its entries.
 func ids(t *Tree, path []int) string {
 	var words []string
 	for _, n := range path {
@@ -41,7 +41,7 @@ func ids(t *Tree, path []int) string {
 	return strings.Join(words, " ")
 }
 
-// faults spells gaps as kind@entry.
+// faults formats gaps as kind@entry.
 func faults(gaps []Gap) string {
 	var words []string
 	for _, g := range gaps {
@@ -219,7 +219,7 @@ func TestTreeWithAnyOneRecordDropped(t *testing.T) {
 // and that exactly the faults are reported.
 func TestTreeOfAnyFile(t *testing.T) {
 	rapid.Check(t, func(t *rapid.T) {
-		// Few ids make many duplicates, circles and dangling parents.
+		// Few ids make many duplicates, cycles and dangling parents.
 		id := rapid.SampledFrom([]EntryID{"a", "b", "c", "d", "e", "f", "g", "h"})
 		glances := rapid.SliceOfN(rapid.Custom(func(t *rapid.T) Glance {
 			g := Glance{

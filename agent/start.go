@@ -248,12 +248,12 @@ func isFinal(m *firn.Message) bool {
 // missedInput reports whether before contains a user message that the answer was not based
 // on.
 func missedInput(before []firn.Entry, answer firn.Entry) bool {
-	knew := window.LastSeen(answer)
-	if knew == "" {
+	seen := window.LastSeen(answer)
+	if seen == "" {
 		return false
 	}
 	for _, e := range slices.Backward(before) {
-		if e.ID == knew {
+		if e.ID == seen {
 			return false
 		}
 		if _, ok := messageWithRole(e, firn.RoleUser); ok {

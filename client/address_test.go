@@ -40,7 +40,7 @@ func TestAddressWithPath(t *testing.T) {
 	}
 }
 
-// listeners are gateways over real sockets.
+// listeners returns gateways on real sockets.
 func listeners(t *testing.T, h http.Handler) map[string]string {
 	t.Helper()
 	tcp := httptest.NewServer(h)
@@ -58,7 +58,7 @@ func listeners(t *testing.T, h http.Handler) map[string]string {
 	return map[string]string{"unix": "unix:" + path, "tcp": tcp.URL}
 }
 
-// socket is a path for a socket, short enough for every system.
+// socket returns a path for a socket that is short enough for every system.
 func socket(t *testing.T) string {
 	t.Helper()
 	dir, err := os.MkdirTemp("", "firn")
@@ -70,7 +70,7 @@ func socket(t *testing.T) string {
 }
 
 func TestOverSockets(t *testing.T) {
-	f := newFake(4, mishap{abort, 3, 0}, mishap{tear, 2, 1}, mishap{end, 1, 0})
+	f := newFake(4, interruption{abort, 3, 0}, interruption{tear, 2, 1}, interruption{end, 1, 0})
 	f.script = script()
 	status := http.NewServeMux()
 	status.Handle("/", f)
@@ -138,7 +138,7 @@ func TestFind(t *testing.T) {
 			t.Errorf("%s: found %q", name, got)
 		}
 	}
-	// One that could not write its address down is found where sockets are.
+	// A gateway that could not write its address is found by its socket.
 	if err := os.Symlink(strings.TrimPrefix(real["unix"], "unix:"), filepath.Join(home, "gateway.sock")); err != nil {
 		t.Fatal(err)
 	}

@@ -15,19 +15,19 @@ import (
 	"firn.dev/wire"
 )
 
-// keeper is a gateway that keeps lines, and breaks connections.
-type keeper struct {
+// appendServer is a gateway that stores lines and breaks connections.
+type appendServer struct {
 	t     *testing.T
 	lines []json.RawMessage
 	posts int
-	// on is called for each append, with do to do it now; it may break the
+	// on is called for each append; calling do performs it. It may break the
 	// connection.
-	on func(k *keeper, n int, do func())
+	on func(k *appendServer, n int, do func())
 	// meanwhile is called before entries are listed.
 	meanwhile func()
 }
 
-func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
+func (k *appendServer) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	if r.Method == http.MethodGet {
 		k.list(w, r)
 		return
@@ -46,7 +46,7 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		}
 		k.lines = append(k.lines, n.Entries...)
 		if n.User != "" {
-			k.lines = append(k.lines, must(map[string]string{"id": fmt.Sprint("u", len(k.lines)), "text": n.User}))
+			k.lines = append(k.lines, mustJSON(map[string]string{"id": fmt.Sprint("u", len(k.lines)), "text": n.User}))
 		}
 	}
 	if k.on != nil {
@@ -59,7 +59,7 @@ func (k *keeper) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	responseWriter(w, wire.Appended{End: firn.Pos(10 * len(k.lines))})
 }
 
-func (k *keeper) list(w http.ResponseWriter, r *http.Request) {
+func (k *appendServer) list(w http.ResponseWriter, r *http.Request) {
 	if k.meanwhile != nil {
 		k.meanwhile()
 	}
@@ -91,7 +91,7 @@ func lines(ids ...string) []json.RawMessage {
 	return all
 }
 
-func (k *keeper) ids() string {
+func (k *appendServer) ids() string {
 	var all []string
 	for _, line := range k.lines {
 		var e struct{ ID string }
@@ -101,13 +101,13 @@ func (k *keeper) ids() string {
 	return strings.Join(all, " ")
 }
 
-func cutBefore(_ *keeper, n int, _ func()) {
+func cutBefore(_ *appendServer, n int, _ func()) {
 	if n == 1 {
 		panic(http.ErrAbortHandler)
 	}
 }
 
-func cutAfter(_ *keeper, n int, do func()) {
+func cutAfter(_ *appendServer, n int, do func()) {
 	if n == 1 {
 		do()
 		panic(http.ErrAbortHandler)
@@ -116,30 +116,30 @@ func cutAfter(_ *keeper, n int, do func()) {
 
 func TestAppendAfterLostResponse(t *testing.T) {
 	for name, c := range map[string]struct {
-		on        func(k *keeper, n int, do func())
+		on        func(k *appendServer, n int, do func())
 		expect    firn.Pos
-		meanwhile func(k *keeper)
+		meanwhile func(k *appendServer)
 		want      string // expected log
 		posts     int
 		err       error
 	}{
-		"all is well":                       {nil, 20, nil, "a b x y", 1, nil},
-		"a conflict":                        {nil, 10, nil, "a b", 1, firn.ErrConflict},
-		"lost before":                       {cutBefore, 20, nil, "a b x y", 2, nil},
-		"lost after":                        {cutAfter, 20, nil, "a b x y", 1, nil},
-		"lost before, anywhere":             {cutBefore, client.Any, nil, "a b x y", 2, nil},
-		"lost after, anywhere":              {cutAfter, client.Any, nil, "a b x y", 1, nil},
-		"lost after, others follow":         {cutAfter, 20, func(k *keeper) { k.lines = append(k.lines, lines("z")...) }, "a b x y z", 1, nil},
-		"lost after, others follow anyhow":  {cutAfter, client.Any, func(k *keeper) { k.lines = append(k.lines, lines("z")...) }, "a b x y z", 1, nil},
-		"lost before, others were first":    {cutBefore, 20, func(k *keeper) { k.lines = append(k.lines, lines("z")...) }, "a b z", 2, firn.ErrConflict},
-		"lost before, others came, anyhow":  {cutBefore, client.Any, func(k *keeper) { k.lines = append(k.lines, lines("z")...) }, "a b z x y", 2, nil},
-		"on its way yet":                    {late(), 20, nil, "a b x y", 2, nil},
-		"on its way yet, anywhere":          {late(), client.Any, nil, "a b x y", 2, nil},
-		"lost before, and after once more":  {cutBoth, 20, nil, "a b x y", 2, errLost},
-		"lost before, and others, anywhere": {othersThen, client.Any, nil, "a b z", 2, errLost},
+		"no failure":                          {nil, 20, nil, "a b x y", 1, nil},
+		"a conflict":                          {nil, 10, nil, "a b", 1, firn.ErrConflict},
+		"lost before":                         {cutBefore, 20, nil, "a b x y", 2, nil},
+		"lost after":                          {cutAfter, 20, nil, "a b x y", 1, nil},
+		"lost before, anywhere":               {cutBefore, client.Any, nil, "a b x y", 2, nil},
+		"lost after, anywhere":                {cutAfter, client.Any, nil, "a b x y", 1, nil},
+		"lost after, others follow":           {cutAfter, 20, func(k *appendServer) { k.lines = append(k.lines, lines("z")...) }, "a b x y z", 1, nil},
+		"lost after, others follow, anywhere": {cutAfter, client.Any, func(k *appendServer) { k.lines = append(k.lines, lines("z")...) }, "a b x y z", 1, nil},
+		"lost before, others were first":      {cutBefore, 20, func(k *appendServer) { k.lines = append(k.lines, lines("z")...) }, "a b z", 2, firn.ErrConflict},
+		"lost before, others, anywhere":       {cutBefore, client.Any, func(k *appendServer) { k.lines = append(k.lines, lines("z")...) }, "a b z x y", 2, nil},
+		"still pending":                       {late(), 20, nil, "a b x y", 2, nil},
+		"still pending, anywhere":             {late(), client.Any, nil, "a b x y", 2, nil},
+		"lost before, then after":             {cutBoth, 20, nil, "a b x y", 2, errLost},
+		"lost before, and others, anywhere":   {othersThen, client.Any, nil, "a b z", 2, errLost},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			k := &keeper{t: t, lines: lines("a", "b"), on: c.on}
+			k := &appendServer{t: t, lines: lines("a", "b"), on: c.on}
 			if c.meanwhile != nil {
 				done := false
 				k.meanwhile = func() {
@@ -170,9 +170,9 @@ var errLost = errors.New("lost")
 
 // late loses the connection of the first append, which is done just before the
 // second one.
-func late() func(k *keeper, n int, do func()) {
+func late() func(k *appendServer, n int, do func()) {
 	var first func()
-	return func(_ *keeper, n int, do func()) {
+	return func(_ *appendServer, n int, do func()) {
 		if n == 1 {
 			first = do
 			panic(http.ErrAbortHandler)
@@ -181,14 +181,14 @@ func late() func(k *keeper, n int, do func()) {
 	}
 }
 
-func cutBoth(_ *keeper, n int, do func()) {
+func cutBoth(_ *appendServer, n int, do func()) {
 	if n == 2 {
 		do()
 	}
 	panic(http.ErrAbortHandler)
 }
 
-func othersThen(k *keeper, n int, _ func()) {
+func othersThen(k *appendServer, n int, _ func()) {
 	if n == 1 {
 		panic(http.ErrAbortHandler)
 	}
@@ -201,7 +201,7 @@ func TestAppendWithoutIDsIsNotRetried(t *testing.T) {
 		"text": {User: "hi"}, "a line without": {Entries: []json.RawMessage{[]byte(`{"id":"x"}`), []byte(`{}`)}}, "no object": {Entries: []json.RawMessage{[]byte(`7`)}},
 	} {
 		synctest.Test(t, func(t *testing.T) {
-			k := &keeper{t: t, on: cutBefore}
+			k := &appendServer{t: t, on: cutBefore}
 			l := local(t, k.ServeHTTP)
 			_, err := newClient(t, client.Options{Transport: l}).Append(t.Context(), session, client.Any, entries)
 			var u *client.Unreachable
@@ -214,7 +214,7 @@ func TestAppendWithoutIDsIsNotRetried(t *testing.T) {
 
 func TestAppendSendsLinesUnchanged(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		k := &keeper{t: t}
+		k := &appendServer{t: t}
 		l := local(t, k.ServeHTTP)
 		c := newClient(t, client.Options{Transport: l})
 		line := `{"id":"x","text":"<a> & b\u2028 1e400 \ud800","n":1.0e400,"é":"` + "\u2028" + `"}`

@@ -56,10 +56,10 @@ func TestEventsSurviveInterruptions(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					if first == busy || first == page {
 						if after > 0 {
-							return // they arrive before all events
+							return // they occur before the first event
 						}
 					}
-					f := newFake(entries, mishap{fault: first, after: after}, mishap{fault: second, after: 1})
+					f := newFake(entries, interruption{fault: first, after: after}, interruption{fault: second, after: 1})
 					log, beside := follow(t, serve(t, f), 0, entries)
 					if want := positions(1, entries); !slices.Equal(log, want) {
 						t.Errorf("%s: the log came as %v, want %v", name, log, want)
@@ -75,7 +75,7 @@ func TestEventsSurviveInterruptions(t *testing.T) {
 
 func TestEventsAreDeliveredOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(6, mishap{abort, 7, 0}, mishap{abort, 4, 3}, mishap{end, 9, 9}, mishap{"", -1, 9})
+		f := newFake(6, interruption{abort, 7, 0}, interruption{abort, 4, 3}, interruption{end, 9, 9}, interruption{"", -1, 9})
 		log, _ := follow(t, serve(t, f), 0, 6)
 		if want := positions(1, 6); !slices.Equal(log, want) {
 			t.Errorf("the log came as %v, want %v", log, want)
@@ -87,14 +87,14 @@ func TestEventsWithRandomInterruptions(t *testing.T) {
 	for seed := range uint64(150) {
 		synctest.Test(t, func(t *testing.T) {
 			dice := rand.New(rand.NewPCG(seed, 4))
-			var mishaps []mishap
+			var interruptions []interruption
 			for range dice.IntN(12) {
-				mishaps = append(mishaps, mishap{allFaults[dice.IntN(len(allFaults))], dice.IntN(9), dice.IntN(4)})
+				interruptions = append(interruptions, interruption{allFaults[dice.IntN(len(allFaults))], dice.IntN(9), dice.IntN(4)})
 			}
-			if len(mishaps) > 0 && (mishaps[0].fault == busy || mishaps[0].fault == page) {
-				mishaps[0].fault = end // a beginner gives up after a few of those
+			if len(interruptions) > 0 && (interruptions[0].fault == busy || interruptions[0].fault == page) {
+				interruptions[0].fault = end // a client without any event gives up after a few of the others
 			}
-			f := newFake(3, mishaps...)
+			f := newFake(3, interruptions...)
 			stop := make(chan struct{})
 			go func() {
 				for range 20 {
@@ -114,7 +114,7 @@ func TestEventsWithRandomInterruptions(t *testing.T) {
 
 func TestEventsResumeAtLastPosition(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(4, mishap{abort, 4, 0}, mishap{end, 2, 0})
+		f := newFake(4, interruption{abort, 4, 0}, interruption{end, 2, 0})
 		follow(t, serve(t, f), 0, 4)
 		if want := []string{"0", "200", "300"}; !slices.Equal(f.resumed, want) {
 			t.Errorf("asked to continue from %q, want %q", f.resumed, want)
@@ -124,7 +124,7 @@ func TestEventsResumeAtLastPosition(t *testing.T) {
 
 func TestEventsReportOneGapPerInterruption(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(2, mishap{abort, 2, 0}, mishap{busy, 0, 0}, mishap{page, 0, 0}, mishap{busy, 0, 0}, mishap{abort, 0, 0})
+		f := newFake(2, interruption{abort, 2, 0}, interruption{busy, 0, 0}, interruption{page, 0, 0}, interruption{busy, 0, 0}, interruption{abort, 0, 0})
 		_, beside := follow(t, serve(t, f), 0, 2)
 		if want := []string{wire.DeltaText, wire.Gap, wire.DeltaText}; !slices.Equal(beside, want) {
 			t.Errorf("beside the log came %q, want %q", beside, want)
@@ -173,7 +173,7 @@ func TestEventsRetryDelayGrows(t *testing.T) {
 func TestEventsEndWhenRefused(t *testing.T) {
 	for kind, want := range map[wire.Kind]error{wire.NotFound: firn.ErrNotFound, wire.NoToken: nil, wire.NotAllowed: nil, wire.Corrupt: firn.ErrCorrupt} {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFake(1, mishap{end, 2, 0})
+			f := newFake(1, interruption{end, 2, 0})
 			n := 0
 			c := serve(t, http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 				if n++; n > 1 {
@@ -323,7 +323,7 @@ func TestAllEventsReconnect(t *testing.T) {
 			for range 2 { // positions of different sessions are not compared
 				e := newEvent(wire.SessionUpdated, wire.Session{ID: session})
 				e.Pos = 100
-				w.Write(spell(e))
+				w.Write(encodeEvent(e))
 			}
 		}))
 		ctx, cancel := context.WithCancel(t.Context())
@@ -348,7 +348,7 @@ func TestAllEventsReconnect(t *testing.T) {
 func refuse(w http.ResponseWriter, p wire.Problem) {
 	w.Header().Set("Content-Type", "application/json")
 	w.WriteHeader(p.Status())
-	w.Write(must(wire.Failure{Error: p}))
+	w.Write(mustJSON(wire.Failure{Error: p}))
 }
 
 // TestEventsResetTheRetryDelay checks that a received event resets the retry
@@ -356,7 +356,7 @@ func refuse(w http.ResponseWriter, p wire.Problem) {
 func TestEventsResetTheRetryDelay(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		f := newFake(4, mishap{end, 2, 0}, mishap{end, 2, 0}, mishap{end, 2, 0})
+		f := newFake(4, interruption{end, 2, 0}, interruption{end, 2, 0}, interruption{end, 2, 0})
 		follow(t, serve(t, f), 0, 4)
 		if took := time.Since(begun); took != 300*time.Millisecond {
 			t.Errorf("three delays took %v", took)
@@ -369,7 +369,7 @@ func TestEventsResetTheRetryDelay(t *testing.T) {
 func TestEventsReconnectAfterSilence(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		begun := time.Now()
-		f := newFake(2, mishap{mute, 2, 0})
+		f := newFake(2, interruption{mute, 2, 0})
 		follow(t, serve(t, f), 0, 2)
 		if took := time.Since(begun); took != time.Minute+100*time.Millisecond {
 			t.Errorf("it took %v", took)
@@ -388,7 +388,7 @@ func TestHeartbeatsKeepStreamOpen(t *testing.T) {
 				http.NewResponseController(w).Flush()
 				time.Sleep(15 * time.Second)
 			}
-			w.Write(spell(newEvent(wire.SessionUpdated, wire.Session{})))
+			w.Write(encodeEvent(newEvent(wire.SessionUpdated, wire.Session{})))
 		}))
 		for e, err := range c.AllEvents(t.Context()) {
 			if err != nil || e.Name != wire.SessionUpdated || connections != 1 {

@@ -26,7 +26,7 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 						f.Masked = new(int64)
 					}
 					w.Header().Set("Content-Type", "application/json")
-					w.Write(must(f))
+					w.Write(mustJSON(f))
 					return
 				}
 				if asked {
@@ -56,8 +56,8 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 	}
 }
 
-// TestExportToFullDisk: that a writer fails is not the gateway's fault, and is not
-// called so.
+// TestExportToFullDisk checks that an error of the writer is not reported as an
+// error of the gateway.
 func TestExportToFullDisk(t *testing.T) {
 	c := newClient(t, client.Options{Transport: local(t, func(w http.ResponseWriter, r *http.Request) {
 		w.Header().Set("Content-Type", "application/x-ndjson")
@@ -72,7 +72,7 @@ func TestExportToFullDisk(t *testing.T) {
 
 var errFull = errors.New("no room")
 
-// full is a writer without room.
+// full is a writer that returns an error.
 type full struct{}
 
 func (full) Write([]byte) (int, error) { return 0, errFull }

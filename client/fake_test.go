@@ -17,8 +17,8 @@ import (
 	"firn.dev/wire"
 )
 
-// pipeNet is a network in memory, so that real servers and real connections can
-// live on a clock that tests turn.
+// pipeNet is a network in memory, so that real servers and connections
+// can be used with the fake clock of synctest.
 type pipeNet struct {
 	conns  chan net.Conn
 	closed chan struct{}
@@ -89,7 +89,7 @@ type fault string
 const (
 	abort fault = "abort" // the connection breaks
 	tear  fault = "tear"  // it breaks in the middle of an event
-	end   fault = "end"   // it ends as if all were well
+	end   fault = "end"   // it ends without an error
 	slow  fault = "slow"  // the gateway reports that the client is too slow
 	bye   fault = "bye"   // the gateway closes the connection
 	mute  fault = "mute"  // nothing more is sent
@@ -99,21 +99,21 @@ const (
 
 var allFaults = []fault{abort, tear, end, slow, bye, mute, busy, page}
 
-// mishap is a fault after the given number of events of a connection.
-type mishap struct {
+// interruption is a fault after the given number of events of a connection.
+type interruption struct {
 	fault fault
 	after int
-	// before is the number of events to repeat.
+	// before is the number of events that are repeated.
 	before int
 }
 
 // fake is a gateway that implements the protocol for one session, with faults: the first for
 // the first connection, and so on. Then there are none.
 type fake struct {
-	mu      sync.Mutex
-	log     []wire.Event
-	grown   chan struct{} // closed and replaced when the log grows
-	mishaps []mishap
+	mu            sync.Mutex
+	log           []wire.Event
+	grown         chan struct{} // closed and replaced when the log grows
+	interruptions []interruption
 	// resumed holds the positions from which connections resumed.
 	resumed []string
 	// turns holds the received requests for turns.
@@ -124,8 +124,8 @@ type fake struct {
 
 const session firn.ID = "0199-test"
 
-func newFake(entries int, mishaps ...mishap) *fake {
-	f := &fake{grown: make(chan struct{}), mishaps: mishaps}
+func newFake(entries int, interruptions ...interruption) *fake {
+	f := &fake{grown: make(chan struct{}), interruptions: interruptions}
 	for range entries {
 		f.append()
 	}
@@ -169,7 +169,7 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 		return
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
-	s := &eventSender{w: w, r: r, mishap: m}
+	s := &eventSender{w: w, r: r, interruption: m}
 	if strings.HasSuffix(r.URL.Path, "/turns") {
 		f.sendTurn(s)
 	} else {
@@ -177,8 +177,8 @@ func (f *fake) ServeHTTP(w http.ResponseWriter, r *http.Request) {
 	}
 }
 
-// next counts a connection and returns its mishap.
-func (f *fake) next(r *http.Request) mishap {
+// next counts a connection and returns its interruption.
+func (f *fake) next(r *http.Request) interruption {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	f.resumed = append(f.resumed, r.Header.Get("Last-Event-ID"))
@@ -189,9 +189,9 @@ func (f *fake) next(r *http.Request) mishap {
 		}
 		f.turns = append(f.turns, t)
 	}
-	m := mishap{after: -1}
-	if len(f.mishaps) > 0 {
-		m, f.mishaps = f.mishaps[0], f.mishaps[1:]
+	m := interruption{after: -1}
+	if len(f.interruptions) > 0 {
+		m, f.interruptions = f.interruptions[0], f.interruptions[1:]
 	}
 	return m
 }
@@ -203,7 +203,7 @@ func (f *fake) sendLog(s *eventSender) {
 	if err != nil {
 		panic(err)
 	}
-	i := max(int(after/100)-s.mishap.before, 0)
+	i := max(int(after/100)-s.interruption.before, 0)
 	for {
 		f.mu.Lock()
 		todo, grown := f.log[i:], f.grown
@@ -234,31 +234,31 @@ func (f *fake) sendTurn(s *eventSender) {
 
 // eventSender sends events until its fault occurs.
 type eventSender struct {
-	w        http.ResponseWriter
-	r        *http.Request
-	mishap   mishap
-	reported int
+	w            http.ResponseWriter
+	r            *http.Request
+	interruption interruption
+	reported     int
 }
 
 func (s *eventSender) flush() { http.NewResponseController(s.w).Flush() }
 
 // send sends an event, or triggers the fault and returns false.
 func (s *eventSender) send(e wire.Event) bool {
-	if s.mishap.fault != "" && s.reported == s.mishap.after {
+	if s.interruption.fault != "" && s.reported == s.interruption.after {
 		s.fail(e)
 		return false
 	}
 	s.reported++
-	s.w.Write(spell(e))
+	s.w.Write(encodeEvent(e))
 	s.flush()
 	return true
 }
 
-// fail is the mishap.
+// fail triggers the fault.
 func (s *eventSender) fail(e wire.Event) {
-	switch s.mishap.fault {
+	switch s.interruption.fault {
 	case tear:
-		whole := spell(e)
+		whole := encodeEvent(e)
 		s.w.Write(whole[:len(whole)-1])
 		s.flush()
 		panic(http.ErrAbortHandler)
@@ -266,17 +266,17 @@ func (s *eventSender) fail(e wire.Event) {
 		s.flush()
 		panic(http.ErrAbortHandler)
 	case slow:
-		s.w.Write(spell(wire.Event{Name: wire.Gap, Session: session}))
+		s.w.Write(encodeEvent(wire.Event{Name: wire.Gap, Session: session}))
 	case bye:
-		s.w.Write(spell(wire.Event{Name: wire.Bye, Session: session}))
+		s.w.Write(encodeEvent(wire.Event{Name: wire.Bye, Session: session}))
 	case mute:
 		s.flush()
 		<-s.r.Context().Done()
 	}
 }
 
-// spell writes an event as the gateway does.
-func spell(e wire.Event) []byte {
+// encodeEvent writes an event as the gateway does.
+func encodeEvent(e wire.Event) []byte {
 	data, err := json.Marshal(e)
 	if err != nil {
 		panic(err)
@@ -288,8 +288,8 @@ func spell(e wire.Event) []byte {
 	return sse.Append(nil, out)
 }
 
-// must writes JSON.
-func must(v any) []byte {
+// mustJSON encodes a value as JSON.
+func mustJSON(v any) []byte {
 	data, err := json.Marshal(v)
 	if err != nil {
 		panic(err)

@@ -31,8 +31,8 @@ import (
 	"firn.dev/wire"
 )
 
-// house is a real gateway on a real home, with a model that echoes.
-type house struct {
+// realGateway is a real gateway on a real home, with a model that echoes.
+type realGateway struct {
 	t     *testing.T
 	home  string
 	model *scripted.Model
@@ -43,17 +43,17 @@ type house struct {
 	// for any.
 	at     api.Address
 	socket string
-	// agents are those there are; nil means main alone.
+	// agents holds the names of the agents; nil means only main.
 	agents []string
 }
 
-func newHouse(t *testing.T) *house {
+func newRealGateway(t *testing.T) *realGateway {
 	t.Helper()
 	home, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &house{t: t, home: home}
+	h := &realGateway{t: t, home: home}
 	h.model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
 		s := scripted.Reply("re: " + last)
@@ -73,13 +73,13 @@ func newHouse(t *testing.T) *house {
 	return h
 }
 
-// slowly makes the model wait for permits.
-func (h *house) slowly() {
+// waitForPermits makes the model wait for permits.
+func (h *realGateway) waitForPermits() {
 	h.gate, h.asked = make(chan struct{}, 100), make(chan struct{}, 100)
 }
 
 // open opens a gateway on the home, and returns its handler and how to close it.
-func (h *house) open() (*api.HTTP, *gateway.Gateway, func()) {
+func (h *realGateway) open() (*api.HTTP, *gateway.Gateway, func()) {
 	h.t.Helper()
 	st, err := filestore.Open(h.home, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -112,8 +112,8 @@ func (h *house) open() (*api.HTTP, *gateway.Gateway, func()) {
 	})
 }
 
-// inside returns a client in this process.
-func (h *house) inside(wrap func(http.RoundTripper) http.RoundTripper) *client.Client {
+// inProcess returns a client that calls the gateway in this process.
+func (h *realGateway) inProcess(wrap func(http.RoundTripper) http.RoundTripper) *client.Client {
 	h.t.Helper()
 	handler, _, shut := h.open()
 	local := client.InProcess(api.Owner(handler))
@@ -128,8 +128,8 @@ func (h *house) inside(wrap func(http.RoundTripper) http.RoundTripper) *client.C
 	return newClient(h.t, client.Options{Transport: transport})
 }
 
-// good returns v, and ends the test if there is an error.
-func good[T any](t *testing.T) func(v T, err error) T {
+// must returns v and fails the test if there is an error.
+func must[T any](t *testing.T) func(v T, err error) T {
 	return func(v T, err error) T {
 		t.Helper()
 		if err != nil {
@@ -139,11 +139,11 @@ func good[T any](t *testing.T) func(v T, err error) T {
 	}
 }
 
-// story calls every method that one would in the life of a session.
-func story(t *testing.T, c *client.Client) {
+// callEveryMethod calls the methods that a client uses during the life of a session.
+func callEveryMethod(t *testing.T, c *client.Client) {
 	ctx := t.Context()
-	s := good[wire.Session](t)(c.NewSession(ctx, wire.NewSession{Title: "a trip", CWD: "/tmp"}))
-	a := good[wire.Answer](t)(c.Turn(ctx, s.ID, wire.Turn{Text: "to <Rome> & back"}))
+	s := must[wire.Session](t)(c.NewSession(ctx, wire.NewSession{Title: "a trip", CWD: "/tmp"}))
+	a := must[wire.Answer](t)(c.Turn(ctx, s.ID, wire.Turn{Text: "to <Rome> & back"}))
 	if a.Text != "re: to <Rome> & back" || a.Session != s.ID {
 		t.Errorf("the answer is %+v", a)
 	}
@@ -151,24 +151,24 @@ func story(t *testing.T, c *client.Client) {
 	if err != nil || len(names) < 3 || names[len(names)-1] != wire.TurnCompleted || !slices.Contains(names, wire.DeltaText) {
 		t.Errorf("the turn returned %q, %v", names, err)
 	}
-	looking(t, c, s)
+	readMethods(t, c, s)
 	changing(t, c, s)
 	branching(t, c, s)
 	removing(t, c, s)
 	routing(t, c)
-	if status := good[wire.Status](t)(c.Status(ctx)); status.Version != "test" || len(status.Agents) != 1 {
+	if status := must[wire.Status](t)(c.Status(ctx)); status.Version != "test" || len(status.Agents) != 1 {
 		t.Errorf("the status is %+v", status)
 	}
-	if agents := good[[]wire.Agent](t)(c.Agents(ctx)); len(agents) != 1 || agents[0].ID != "main" {
+	if agents := must[[]wire.Agent](t)(c.Agents(ctx)); len(agents) != 1 || agents[0].ID != "main" {
 		t.Errorf("the agents are %+v", agents)
 	}
-	if models := good[[]wire.Model](t)(c.Models(ctx)); len(models) == 0 {
+	if models := must[[]wire.Model](t)(c.Models(ctx)); len(models) == 0 {
 		t.Error("there are no models")
 	}
-	good[wire.Spending](t)(c.UsageOf(ctx, client.UsageQuery{By: "model", Since: s.Created}))
-	good[wire.UsageReport](t)(c.UsageReport(ctx, s.Created))
-	if running := good[[]wire.Session](t)(c.Running(ctx)); len(running) != 0 {
-		t.Errorf("there run %+v", running)
+	must[wire.Spending](t)(c.UsageOf(ctx, client.UsageQuery{By: "model", Since: s.Created}))
+	must[wire.UsageReport](t)(c.UsageReport(ctx, s.Created))
+	if running := must[[]wire.Session](t)(c.Running(ctx)); len(running) != 0 {
+		t.Errorf("running sessions: %+v", running)
 	}
 	if stopped, err := c.Stop(ctx, s.ID); stopped || err != nil {
 		t.Errorf("stopped a turn that was not running: %v, %v", stopped, err)
@@ -186,10 +186,10 @@ func streamed(ctx context.Context, c *client.Client, id firn.ID, turn wire.Turn)
 	return names, nil
 }
 
-func looking(t *testing.T, c *client.Client, s wire.Session) {
+func readMethods(t *testing.T, c *client.Client, s wire.Session) {
 	ctx := t.Context()
 	for _, ref := range []string{string(s.ID), "a trip"} {
-		if found := good[firn.ID](t)(c.Resolve(ctx, ref)); found != s.ID {
+		if found := must[firn.ID](t)(c.Resolve(ctx, ref)); found != s.ID {
 			t.Errorf("%q is %s", ref, found)
 		}
 	}
@@ -215,16 +215,16 @@ func looking(t *testing.T, c *client.Client, s wire.Session) {
 	if !slices.ContainsFunc(all, func(e wire.Entry) bool { return strings.Contains(string(e.Line), "to <Rome> & back") }) {
 		t.Errorf("the lines are not as they were: %v", all)
 	}
-	if tree := good[wire.Tree](t)(c.Tree(ctx, s.ID, 2, "")); len(tree.Nodes) != 2 || tree.Cursor == "" {
+	if tree := must[wire.Tree](t)(c.Tree(ctx, s.ID, 2, "")); len(tree.Nodes) != 2 || tree.Cursor == "" {
 		t.Errorf("the tree is %+v", tree)
 	}
-	if kids := good[[]wire.Session](t)(c.Children(ctx, s.ID)); len(kids) != 0 {
+	if kids := must[[]wire.Session](t)(c.Children(ctx, s.ID)); len(kids) != 0 {
 		t.Errorf("the sub-agents are %+v", kids)
 	}
-	if d := good[[]wire.Damage](t)(c.Damage(ctx, s.ID)); len(d) != 0 {
+	if d := must[[]wire.Damage](t)(c.Damage(ctx, s.ID)); len(d) != 0 {
 		t.Errorf("a sound session has the damage %v", d)
 	}
-	if w := good[wire.Window](t)(c.Window(ctx, s.ID, "")); w.Count == 0 {
+	if w := must[wire.Window](t)(c.Window(ctx, s.ID, "")); w.Count == 0 {
 		t.Errorf("the window is %+v", w)
 	}
 }
@@ -244,37 +244,37 @@ func entries(t *testing.T, c *client.Client, id firn.ID, q client.EntryQuery) []
 func changing(t *testing.T, c *client.Client, s wire.Session) {
 	ctx := t.Context()
 	title := "a longer trip"
-	if s = good[wire.Session](t)(c.Patch(ctx, s.ID, wire.Patch{Title: &title})); s.Title != title {
+	if s = must[wire.Session](t)(c.Patch(ctx, s.ID, wire.Patch{Title: &title})); s.Title != title {
 		t.Errorf("the title is %q", s.Title)
 	}
-	done := good[wire.Appended](t)(c.Append(ctx, s.ID, s.End, wire.NewEntries{User: "by the way"}))
+	done := must[wire.Appended](t)(c.Append(ctx, s.ID, s.End, wire.NewEntries{User: "by the way"}))
 	_, err := c.Append(ctx, s.ID, s.End, wire.NewEntries{User: "too late"})
 	var p *wire.Problem
 	if !errors.Is(err, firn.ErrConflict) || !errors.As(err, &p) || p.End != done.End {
 		t.Errorf("the error is %#v, the end %d", err, done.End)
 	}
 	last := string(done.IDs[0])
-	good[wire.Appended](t)(c.Label(ctx, s.ID, wire.Label{Entry: last, Name: "aside"}))
-	good[wire.Appended](t)(c.Hide(ctx, s.ID, wire.Hide{Entry: "aside"}))
-	good[wire.Appended](t)(c.Show(ctx, s.ID, wire.Hide{Entry: "aside"}))
+	must[wire.Appended](t)(c.Label(ctx, s.ID, wire.Label{Entry: last, Name: "aside"}))
+	must[wire.Appended](t)(c.Hide(ctx, s.ID, wire.Hide{Entry: "aside"}))
+	must[wire.Appended](t)(c.Show(ctx, s.ID, wire.Hide{Entry: "aside"}))
 	for range 3 {
-		good[wire.Answer](t)(c.Turn(ctx, s.ID, wire.Turn{Text: strings.Repeat("tell me more of it ", 500)}))
+		must[wire.Answer](t)(c.Turn(ctx, s.ID, wire.Turn{Text: strings.Repeat("tell me more of it ", 500)}))
 	}
-	if plan := good[wire.Compacted](t)(c.Compact(ctx, s.ID, wire.Compact{KeepRecent: 1, Plan: true})); plan.Plan == nil {
+	if plan := must[wire.Compacted](t)(c.Compact(ctx, s.ID, wire.Compact{KeepRecent: 1, Plan: true})); plan.Plan == nil {
 		t.Errorf("the plan is %+v", plan)
 	}
-	made := good[wire.Compacted](t)(c.Compact(ctx, s.ID, wire.Compact{KeepRecent: 1}))
-	if all := good[[]wire.Compaction](t)(c.Compactions(ctx, s.ID)); len(all) != 1 || all[0].ID != made.ID {
+	made := must[wire.Compacted](t)(c.Compact(ctx, s.ID, wire.Compact{KeepRecent: 1}))
+	if all := must[[]wire.Compaction](t)(c.Compactions(ctx, s.ID)); len(all) != 1 || all[0].ID != made.ID {
 		t.Errorf("the compactions are %+v", all)
 	}
-	good[wire.Compaction](t)(c.Undo(ctx, s.ID, made.ID))
-	good[wire.Compaction](t)(c.Redo(ctx, s.ID, made.ID))
+	must[wire.Compaction](t)(c.Undo(ctx, s.ID, made.ID))
+	must[wire.Compaction](t)(c.Redo(ctx, s.ID, made.ID))
 }
 
 func branching(t *testing.T, c *client.Client, s wire.Session) {
 	ctx := t.Context()
-	good[wire.Moved](t)(c.Rewind(ctx, s.ID, wire.Move{Back: 1}))
-	fork := good[wire.Session](t)(c.Fork(ctx, s.ID, wire.Fork{Title: "another trip"}))
+	must[wire.Moved](t)(c.Rewind(ctx, s.ID, wire.Move{Back: 1}))
+	fork := must[wire.Session](t)(c.Fork(ctx, s.ID, wire.Fork{Title: "another trip"}))
 	if fork.ID == s.ID || fork.Title != "another trip" {
 		t.Errorf("the fork is %+v", fork)
 	}
@@ -283,15 +283,15 @@ func branching(t *testing.T, c *client.Client, s wire.Session) {
 func removing(t *testing.T, c *client.Client, s wire.Session) {
 	ctx := t.Context()
 	for _, bin := range []bool{false, true} {
-		good[wire.Removed](t)(c.Remove(ctx, s.ID, wire.Remove{Reason: "done", Bin: bin}))
-		good[wire.Session](t)(c.Restore(ctx, s.ID))
+		must[wire.Removed](t)(c.Remove(ctx, s.ID, wire.Remove{Reason: "done", Bin: bin}))
+		must[wire.Session](t)(c.Restore(ctx, s.ID))
 	}
-	doomed := good[wire.Session](t)(c.NewSession(ctx, wire.NewSession{}))
-	good[wire.Answer](t)(c.Turn(ctx, doomed.ID, wire.Turn{Text: "forget this"}))
+	doomed := must[wire.Session](t)(c.NewSession(ctx, wire.NewSession{}))
+	must[wire.Answer](t)(c.Turn(ctx, doomed.ID, wire.Turn{Text: "forget this"}))
 	if _, err := c.Purge(ctx, doomed.ID, wire.Erase{}); !errors.Is(err, firn.ErrInvalid) {
 		t.Errorf("purged without being sure: %v", err)
 	}
-	good[wire.Receipt](t)(c.Purge(ctx, doomed.ID, wire.Erase{Sure: doomed.ID, Reason: "asked for"}))
+	must[wire.Receipt](t)(c.Purge(ctx, doomed.ID, wire.Erase{Sure: doomed.ID, Reason: "asked for"}))
 	if _, err := c.Session(ctx, string(doomed.ID)); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("the error is %v", err)
 	}
@@ -300,36 +300,36 @@ func removing(t *testing.T, c *client.Client, s wire.Session) {
 func routing(t *testing.T, c *client.Client) {
 	ctx := t.Context()
 	in := wire.Inbound{Channel: "telegram", PeerKind: "direct", PeerID: "ann", Text: "hello", Wait: true}
-	first := good[wire.Routed](t)(c.Inbound(ctx, in))
+	first := must[wire.Routed](t)(c.Inbound(ctx, in))
 	if first.Answer == nil || first.Answer.Text != "re: hello" {
 		t.Errorf("the message became %+v", first)
 	}
-	if found := good[firn.ID](t)(c.Resolve(ctx, "@"+first.Key)); found != first.Session {
+	if found := must[firn.ID](t)(c.Resolve(ctx, "@"+first.Key)); found != first.Session {
 		t.Errorf("the key points at %s", found)
 	}
-	if keys := good[[]wire.Key](t)(c.Keys.List(ctx, "main")); len(keys) != 1 {
+	if keys := must[[]wire.Key](t)(c.Keys.List(ctx, "main")); len(keys) != 1 {
 		t.Errorf("the keys are %+v", keys)
 	}
-	second := good[wire.Routed](t)(c.Keys.Reset(ctx, first.Key))
+	second := must[wire.Routed](t)(c.Keys.Reset(ctx, first.Key))
 	if second.Session == first.Session {
 		t.Error("the reset began no session")
 	}
-	if key := good[wire.Key](t)(c.Keys.Get(ctx, first.Key)); key.Session != second.Session || len(key.History) != 2 {
+	if key := must[wire.Key](t)(c.Keys.Get(ctx, first.Key)); key.Session != second.Session || len(key.History) != 2 {
 		t.Errorf("the key is %+v", key)
 	}
-	if key := good[wire.Key](t)(c.Keys.ContinuePrevious(ctx, first.Key)); key.Session != first.Session {
+	if key := must[wire.Key](t)(c.Keys.ContinuePrevious(ctx, first.Key)); key.Session != first.Session {
 		t.Errorf("the key is %+v", key)
 	}
-	if key := good[wire.Key](t)(c.Keys.Point(ctx, first.Key, second.Session)); key.Session != second.Session {
+	if key := must[wire.Key](t)(c.Keys.Point(ctx, first.Key, second.Session)); key.Session != second.Session {
 		t.Errorf("the key is %+v", key)
 	}
 }
 
-func TestRealGateway(t *testing.T) { story(t, newHouse(t).inside(nil)) }
+func TestRealGateway(t *testing.T) { callEveryMethod(t, newRealGateway(t).inProcess(nil)) }
 
-// TestRealGatewayOverSockets serves it, as `firn serve` does.
+// TestRealGatewayOverSockets does the same over sockets, as `firn serve` does.
 func TestRealGatewayOverSockets(t *testing.T) {
-	h := newHouse(t)
+	h := newRealGateway(t)
 	stop := h.serve()
 	address, ok := client.Find(t.Context(), h.home, nil)
 	if !ok || !strings.HasPrefix(address, "unix:") {
@@ -337,7 +337,7 @@ func TestRealGatewayOverSockets(t *testing.T) {
 	}
 	c := newClient(t, client.Options{Address: address})
 	defer c.Close()
-	story(t, c)
+	callEveryMethod(t, c)
 	h.tokens(c)
 	stop()
 	if found, ok := client.Find(t.Context(), h.home, nil); ok {
@@ -350,7 +350,7 @@ func TestRealGatewayOverSockets(t *testing.T) {
 }
 
 // serve serves the home on a socket and over TCP until stop is called.
-func (h *house) serve() (stop func()) {
+func (h *realGateway) serve() (stop func()) {
 	h.t.Helper()
 	if h.socket == "" {
 		h.socket = socket(h.t)
@@ -381,7 +381,7 @@ func (h *house) serve() (stop func()) {
 }
 
 // tokens creates a token for TCP, uses it and revokes it.
-func (h *house) tokens(owner *client.Client) {
+func (h *realGateway) tokens(owner *client.Client) {
 	t, ctx := h.t, h.t.Context()
 	url := "http://" + h.at.TCP
 	stranger := newClient(t, client.Options{Address: url})
@@ -389,27 +389,27 @@ func (h *house) tokens(owner *client.Client) {
 	if _, err := stranger.Status(ctx); wire.KindOf(err) != wire.NoToken {
 		t.Errorf("accepted with %v", err)
 	}
-	made := good[wire.Created](t)(owner.Access.CreateToken(ctx, wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
+	made := must[wire.Created](t)(owner.Access.CreateToken(ctx, wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
 	reader := newClient(t, client.Options{Address: url, Token: made.Secret})
 	defer reader.Close()
-	good[wire.Status](t)(reader.Status(ctx))
+	must[wire.Status](t)(reader.Status(ctx))
 	if _, err := reader.NewSession(ctx, wire.NewSession{}); wire.KindOf(err) != wire.NotAllowed {
 		t.Errorf("wrote with %v", err)
 	}
-	if all := good[[]wire.Token](t)(owner.Access.Tokens(ctx)); len(all) != 1 || all[0].Name != "reader" {
+	if all := must[[]wire.Token](t)(owner.Access.Tokens(ctx)); len(all) != 1 || all[0].Name != "reader" {
 		t.Errorf("the tokens are %+v", all)
 	}
-	good[wire.Token](t)(owner.Access.RevokeToken(ctx, made.ID))
+	must[wire.Token](t)(owner.Access.RevokeToken(ctx, made.ID))
 	if _, err := reader.Status(ctx); wire.KindOf(err) != wire.NoToken {
 		t.Errorf("accepted with %v after the token was revoked", err)
 	}
 }
 
-// flaky breaks off connections of events after a few bytes.
+// flaky breaks event connections after a few bytes.
 type flaky struct {
 	http.RoundTripper
 	mu sync.Mutex
-	// bytes are how many bytes the connections live; then all is well.
+	// bytes holds the number of bytes after which each connection breaks; later ones do not break.
 	bytes []int
 }
 
@@ -424,7 +424,7 @@ func (f *flaky) RoundTrip(r *http.Request) (*http.Response, error) {
 	return response, err
 }
 
-// short is a body that breaks off.
+// short is a body that ends early with an error.
 type short struct {
 	io.ReadCloser
 	left int
@@ -446,8 +446,8 @@ func TestRealEventsOverBrokenConnections(t *testing.T) {
 	for i := range 12 {
 		bytes = append(bytes, i*i*40)
 	}
-	c := newHouse(t).inside(func(rt http.RoundTripper) http.RoundTripper { return &flaky{RoundTripper: rt, bytes: bytes} })
-	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+	c := newRealGateway(t).inProcess(func(rt http.RoundTripper) http.RoundTripper { return &flaky{RoundTripper: rt, bytes: bytes} })
+	s := must[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
 	const turns = 6
 	done := make(chan error, 1)
 	go func() {
@@ -494,12 +494,12 @@ func TestRealEventsOverBrokenConnections(t *testing.T) {
 
 // TestEventsAfterGatewayRestart checks that following continues after the gateway restarts.
 func TestEventsAfterGatewayRestart(t *testing.T) {
-	h := newHouse(t)
+	h := newRealGateway(t)
 	stop := h.serve()
 	c := newClient(t, client.Options{Address: h.at.Address})
 	defer c.Close()
-	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
-	good[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "one"}))
+	s := must[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+	must[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "one"}))
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()
 	var said []string
@@ -515,7 +515,7 @@ func TestEventsAfterGatewayRestart(t *testing.T) {
 			stop()
 			stop = nil
 			h.serve()
-			good[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "two"}))
+			must[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "two"}))
 		case len(said) == 2:
 			cancel()
 		}
@@ -583,9 +583,9 @@ func (l *lossy) RoundTrip(r *http.Request) (*http.Response, error) {
 // and answered once.
 func TestRetriedMessageIsStoredOnce(t *testing.T) {
 	lost := make(chan struct{})
-	c := newHouse(t).inside(func(rt http.RoundTripper) http.RoundTripper { return &lossy{RoundTripper: rt, lost: lost} })
-	s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
-	a := good[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "once"}))
+	c := newRealGateway(t).inProcess(func(rt http.RoundTripper) http.RoundTripper { return &lossy{RoundTripper: rt, lost: lost} })
+	s := must[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+	a := must[wire.Answer](t)(c.Turn(t.Context(), s.ID, wire.Turn{Text: "once"}))
 	select {
 	case <-lost:
 	default:
@@ -619,9 +619,9 @@ func onlyOnce(t *testing.T, c *client.Client, id firn.ID) {
 func TestRetriedTurnRunsOnce(t *testing.T) {
 	for _, bytes := range []int{0, 20, 100, 300, 400} { // at 100 the turn has just started
 		for _, running := range []bool{bytes <= 100, false} {
-			h := newHouse(t)
+			h := newRealGateway(t)
 			asked := 0
-			c := h.inside(func(rt http.RoundTripper) http.RoundTripper {
+			c := h.inProcess(func(rt http.RoundTripper) http.RoundTripper {
 				return carrier(func(r *http.Request) (*http.Response, error) {
 					if strings.HasSuffix(r.URL.Path, "/turns") {
 						if asked++; asked == 2 && running {
@@ -631,8 +631,8 @@ func TestRetriedTurnRunsOnce(t *testing.T) {
 					return rt.RoundTrip(r)
 				}, bytes)
 			})
-			s := good[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
-			h.slowly()
+			s := must[wire.Session](t)(c.NewSession(t.Context(), wire.NewSession{}))
+			h.waitForPermits()
 			if !running {
 				h.gate <- struct{}{}
 			}
@@ -647,7 +647,7 @@ func TestRetriedTurnRunsOnce(t *testing.T) {
 	}
 }
 
-// carrier carries requests and breaks off the first stream.
+// carrier forwards requests and breaks the first stream.
 func carrier(carry func(*http.Request) (*http.Response, error), bytes int) http.RoundTripper {
 	return &flaky{RoundTripper: roundTripper(carry), bytes: []int{bytes}}
 }
@@ -659,7 +659,7 @@ func (f roundTripper) RoundTrip(r *http.Request) (*http.Response, error) { retur
 // TestEveryRouteIsAMethod checks that the client has a method for every route that the gateway
 // describes.
 func TestEveryRouteIsAMethod(t *testing.T) {
-	handler, _, shut := newHouse(t).open()
+	handler, _, shut := newRealGateway(t).open()
 	defer shut()
 	transport := local(t, api.Owner(handler).ServeHTTP)
 	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/openapi.json", nil)

@@ -296,7 +296,7 @@ func (c *closed) Close() error { c.closed = true; return nil }
 func TestLocalFollowsEvents(t *testing.T) {
 	for _, fault := range allFaults[:6] {
 		synctest.Test(t, func(t *testing.T) {
-			f := newFake(5, mishap{fault, 3, 0}, mishap{abort, 1, 1})
+			f := newFake(5, interruption{fault, 3, 0}, interruption{abort, 1, 1})
 			l := local(t, f.ServeHTTP)
 			log, _ := follow(t, newClient(t, client.Options{Transport: l}), 0, 5)
 			if len(log) != 5 {
@@ -311,7 +311,7 @@ func TestLocalCloseWaitsForHandlers(t *testing.T) {
 		done := false
 		l := client.InProcess(http.HandlerFunc(func(_ http.ResponseWriter, r *http.Request) {
 			<-r.Context().Done()
-			time.Sleep(time.Second) // it has to clear up
+			time.Sleep(time.Second) // simulates cleanup
 			done = true
 		}))
 		go call(t.Context(), l, http.MethodGet, "")

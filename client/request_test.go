@@ -369,12 +369,12 @@ func TestListWithRepeatedCursorEnds(t *testing.T) {
 // TestRetryAfter checks that a retry waits for the time requested by the gateway, up to a
 // limit.
 func TestRetryAfter(t *testing.T) {
-	for said, want := range map[string]time.Duration{"3": 3 * time.Second, "999999": 30 * time.Second, "": 100 * time.Millisecond, "-5": 100 * time.Millisecond, "soon": 100 * time.Millisecond} {
+	for header, want := range map[string]time.Duration{"3": 3 * time.Second, "999999": 30 * time.Second, "": 100 * time.Millisecond, "-5": 100 * time.Millisecond, "soon": 100 * time.Millisecond} {
 		synctest.Test(t, func(t *testing.T) {
 			asked, begun := 0, time.Now()
 			l := local(t, func(w http.ResponseWriter, _ *http.Request) {
 				if asked++; asked == 1 {
-					w.Header().Set("Retry-After", said)
+					w.Header().Set("Retry-After", header)
 					refuse(w, wire.Problem{Kind: wire.Busy, Message: "later"})
 					return
 				}
@@ -382,7 +382,7 @@ func TestRetryAfter(t *testing.T) {
 			})
 			_, err := newClient(t, client.Options{Transport: l}).Status(t.Context())
 			if took := time.Since(begun); err != nil || took != want {
-				t.Errorf("%q: asked again after %s, want %s (%v)", said, took, want, err)
+				t.Errorf("%q: asked again after %s, want %s (%v)", header, took, want, err)
 			}
 		})
 	}

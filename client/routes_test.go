@@ -259,7 +259,7 @@ func TestRoutes(t *testing.T) {
 		t.Run(r.method, func(t *testing.T) {
 			var got string
 			l := local(t, func(w http.ResponseWriter, req *http.Request) {
-				got = spoken(t, req)
+				got = formatRequest(t, req)
 				refuse(w, wire.Problem{Kind: wire.NotFound, Message: "no"})
 			})
 			if err := r.call(newClient(t, client.Options{Transport: l})); wire.KindOf(err) != wire.NotFound {
@@ -278,8 +278,8 @@ func TestRoutes(t *testing.T) {
 	}
 }
 
-// spoken is a request in short form.
-func spoken(t *testing.T, r *http.Request) string {
+// formatRequest returns a request in short form.
+func formatRequest(t *testing.T, r *http.Request) string {
 	t.Helper()
 	body, err := io.ReadAll(r.Body)
 	if err != nil {

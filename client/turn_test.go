@@ -53,7 +53,7 @@ func TestStreamTurnSurvivesOneBrokenConnection(t *testing.T) {
 	for _, fault := range []fault{abort, tear, end, mute, bye, slow} {
 		for after := range len(script()) {
 			synctest.Test(t, func(t *testing.T) {
-				f := newFake(0, mishap{fault: fault, after: after})
+				f := newFake(0, interruption{fault: fault, after: after})
 				f.script = script()
 				names, err := listen(t.Context(), serve(t, f), wire.Turn{Text: "hi"})
 				if err != nil || len(names) == 0 || names[len(names)-1] != wire.TurnCompleted {
@@ -72,7 +72,7 @@ func TestStreamTurnSurvivesOneBrokenConnection(t *testing.T) {
 
 func TestStreamTurnGivesUpAfterTwoBrokenConnections(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(0, mishap{abort, 2, 0}, mishap{abort, 1, 0})
+		f := newFake(0, interruption{abort, 2, 0}, interruption{abort, 1, 0})
 		f.script = script()
 		_, err := listen(t.Context(), serve(t, f), wire.Turn{Text: "hi"})
 		var u *client.Unreachable
@@ -84,7 +84,7 @@ func TestStreamTurnGivesUpAfterTwoBrokenConnections(t *testing.T) {
 
 func TestStreamTurnWithSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(0, mishap{slow, 1, 0}, mishap{slow, 2, 0}, mishap{slow, 1, 0}, mishap{abort, 1, 0}, mishap{slow, 1, 0})
+		f := newFake(0, interruption{slow, 1, 0}, interruption{slow, 2, 0}, interruption{slow, 1, 0}, interruption{abort, 1, 0}, interruption{slow, 1, 0})
 		f.script = script()
 		names, err := listen(t.Context(), serve(t, f), wire.Turn{Text: "hi"})
 		if err != nil || names[len(names)-1] != wire.TurnCompleted || len(f.turns) != 6 {
@@ -138,7 +138,7 @@ func TestStreamTurnRefused(t *testing.T) {
 func TestStreamTurnEndsWithContext(t *testing.T) {
 	for _, fault := range []fault{mute, abort} { // while it waits for events, and between two tries
 		synctest.Test(t, func(t *testing.T) {
-			f := newFake(0, mishap{fault, 2, 0}, mishap{mute, 0, 0})
+			f := newFake(0, interruption{fault, 2, 0}, interruption{mute, 0, 0})
 			f.script = script()
 			ctx, cancel := context.WithTimeout(t.Context(), 150*time.Millisecond)
 			defer cancel()
@@ -152,7 +152,7 @@ func TestStreamTurnEndsWithContext(t *testing.T) {
 
 func TestStreamTurnStopsWithItsListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		f := newFake(0, mishap{abort, 2, 0})
+		f := newFake(0, interruption{abort, 2, 0})
 		f.script = script()
 		c := serve(t, f)
 		for stop := range 4 { // also at the gap
@@ -278,7 +278,7 @@ func readTurn(t *testing.T, r *http.Request) wire.Turn {
 // responseWriter writes a JSON response.
 func responseWriter(w http.ResponseWriter, v any) {
 	w.Header().Set("Content-Type", "application/json; charset=utf-8")
-	w.Write(must(v))
+	w.Write(mustJSON(v))
 }
 
 func ExampleClient_StreamTurn() {

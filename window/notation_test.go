@@ -11,7 +11,7 @@ import (
 )
 
 // The tests write windows as text, one message a line: a role, the entry it
-// comes from, who said it, and its parts.
+// comes from, the model that wrote it, and its parts.
 //
 //	user e1: text "look" ; image "image/png" "iVBORw0K"
 //	assistant e2 @anthropic-messages/anthropic/claude: thinking "hm" ^"c2ln" ; call "1" "ls" "{}"

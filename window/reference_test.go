@@ -23,11 +23,11 @@ func reference(l log, head firn.EntryID) (entries, gap, tombstoned string, kept 
 			recs = append(recs, rec)
 		}
 	}
-	buried := make([]bool, len(recs)) // by a tombstone in effect that is after it
+	hidden := make([]bool, len(recs)) // by a tombstone in effect that is after it
 	for i := len(recs) - 1; i >= 0; i-- {
-		if g := recs[i].Glance; g.Kind == firn.KindTombstone && !buried[i] {
+		if g := recs[i].Glance; g.Kind == firn.KindTombstone && !hidden[i] {
 			for j := range i {
-				buried[j] = buried[j] || recs[j].Glance.ID == g.Target
+				hidden[j] = hidden[j] || recs[j].Glance.ID == g.Target
 			}
 		}
 	}
@@ -41,7 +41,7 @@ func reference(l log, head firn.EntryID) (entries, gap, tombstoned string, kept 
 	for ; n >= 0; n = tree.Node(n).ParentIndex {
 		entry, err := recs[n].Entry()
 		switch {
-		case buried[n]:
+		case hidden[n]:
 			hiddenWords = append(hiddenWords, string(recs[n].Glance.ID))
 		case err != nil:
 			gapWords = append(gapWords, "damaged:"+string(recs[n].Glance.ID))

@@ -35,12 +35,12 @@ func LastSeen(answer firn.Entry) firn.EntryID {
 // Otherwise the model would take them for answered. The answer is the last item, and the
 // entry at the given index.
 func (r *rendering) moveUnknownMessages(entries []firn.Entry, at int) {
-	knew := LastSeen(entries[at])
-	if knew == "" || len(r.items) == 0 || r.items[len(r.items)-1].at != at {
+	seen := LastSeen(entries[at])
+	if seen == "" || len(r.items) == 0 || r.items[len(r.items)-1].at != at {
 		return
 	}
 	first := at
-	for first > 0 && entries[first-1].ID != knew {
+	for first > 0 && entries[first-1].ID != seen {
 		first--
 	}
 	if first == 0 {
