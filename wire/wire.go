@@ -123,7 +123,9 @@ type State struct {
 	// Foreign means that another program recorded the last answer: Provider, Model and
 	// Window are those of that answer, not those of the next one. A Window.Window of zero
 	// is not known.
-	Foreign  bool   `json:"foreign,omitempty"`
+	Foreign bool `json:"foreign,omitempty"`
+	// Next is the model of the next answer, as provider/model, if Foreign is set.
+	Next     string `json:"next,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
 	Verbose  string `json:"verbose,omitempty"`
 	// Send is the session's override of the send policy: allow, deny or empty.

@@ -256,7 +256,7 @@ func TestTerminalStream(t *testing.T) {
 	w.press("\x15" + strings.Repeat("0123456789", 5))
 	w.shows("• t", "› 0123456789012345678901234567890123456", "  7890123456789")
 	w.press("\r")
-	w.shows("• t", "  (waits) 01234567890123456789012345678…", "›")
+	w.shows("• t", "  (queued) 0123456789012345678901234567…", "›")
 	w.press("\x03")
 	w.sees("stopped by the user")
 	w.sees("› 0123456789012345678901234567890123456\n  7890123456789")

@@ -103,10 +103,19 @@ func (c *conversation) addUser(it *window.Item) {
 		}
 		if said := digest.UserText(text.Text); said != "" && !strings.HasPrefix(said, "[firn]") {
 			c.utterances = append(c.utterances, utterance{byUser, said})
-			c.asks = append(c.asks, said)
-			c.last = said
+			c.last = withoutFiles(said)
+			c.asks = append(c.asks, c.last)
 		}
 	}
+}
+
+// withoutFiles returns a message without the files that the chat sent with it.
+func withoutFiles(said string) string {
+	typed, _, sent := strings.Cut(said, "\n<file name=\"")
+	if typed = strings.TrimSpace(typed); !sent || typed == "" {
+		return said
+	}
+	return typed
 }
 
 // summaryIn returns the summary in a message about a compaction or a branch.

@@ -136,7 +136,7 @@ func trimPath(path string) string {
 	if path == "." || path == ".." {
 		return path
 	}
-	return strings.TrimRight(path, "?!,;:")
+	return strings.TrimPrefix(strings.TrimRight(path, "?!,;:"), "@") // @ sends a file with a message
 }
 
 func matchRead(_ *conversation, ask string) (wanted, bool) {

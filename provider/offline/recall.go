@@ -153,7 +153,25 @@ func recollection(c *conversation) (reply, bool) {
 	if found := c.quotesAbout(topic, by); len(found) > 0 {
 		return reply{thought: "Said before.", text: strings.Join(found, "\n")}, true
 	}
+	if found := c.questionsAbout(topic); len(found) > 0 && who != "you" {
+		return reply{thought: "Asked before.", text: strings.Join(found, "\n")}, true
+	}
 	return c.search(topic), true
+}
+
+// questionsAbout quotes the latest questions of the user that have all words of a topic, in
+// order.
+func (c *conversation) questionsAbout(topic string) (found []string) {
+	want := stems(topic)
+	if len(want) == 0 || len(c.asks) == 0 {
+		return nil
+	}
+	for _, asked := range c.asks[:len(c.asks)-1] {
+		if isQuestion(asked) && shared(want, stems(asked)) >= len(want) {
+			found = append(found, "You asked: "+quote(asked))
+		}
+	}
+	return found[max(0, len(found)-maxQuotes):]
 }
 
 // maxQuotes limits the number of quoted sentences.

@@ -96,7 +96,7 @@ func findFile(words *regexp.Regexp, text string) (wanted, bool) {
 // there is none, or more than one.
 func pathIn(text string) (path string) {
 	for _, word := range strings.Fields(text) {
-		word = strings.Trim(word, "\"'`“”‘’(),;:!?<>¿¡*")
+		word = strings.TrimPrefix(strings.Trim(word, "\"'`“”‘’(),;:!?<>¿¡*"), "@")
 		if strings.HasSuffix(word, ".") && word != "." && word != ".." {
 			word = strings.TrimRight(word, ".")
 		}

@@ -12,13 +12,13 @@ package history
 import (
 	"bytes"
 	"encoding/json"
-	"fmt"
 	"io/fs"
 	"iter"
 	"strings"
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/formats/dialect"
 )
@@ -129,7 +129,7 @@ func (t Tool) Raw(home fs.FS) []string { return t.format.Source.Files(home) }
 
 // ReadOnly implements [dialect.ReadOnly].
 func (t Tool) ReadOnly() error {
-	return fmt.Errorf("%w: firn reads the sessions of %s but cannot write them", firn.ErrUnsupported, t.format.Name)
+	return failure.Of(firn.ErrUnsupported, "firn reads the sessions of %s but cannot write them", t.format.Name)
 }
 
 // refusing is the printer of a tool whose files are not written.

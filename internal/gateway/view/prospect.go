@@ -289,7 +289,9 @@ type Glimpse struct {
 	model    string
 	// foreign is set if the model and the usage are those of an answer that another program
 	// recorded.
-	foreign    bool
+	foreign bool
+	// next is the model of the next answer, as provider/model, if foreign is set.
+	next       string
 	thinking   provider.Thinking
 	usage      wire.Usage
 	fixed      wire.WindowTotals
@@ -328,7 +330,8 @@ func (v *View) Glimpse(ctx context.Context, id firn.ID) (Glimpse, error) {
 		now.provider, now.model = p.path.State.Provider, p.path.State.Model
 	}
 	if m := foreignAnswer(p.path); m != nil && p.Model != nil && (m.Provider != p.Info.Provider || m.Model != p.Info.Name) {
-		now.foreign, now.provider, now.model, now.usage = true, m.Provider, m.Model, foreignUsage(setup, m, now.usage)
+		now.foreign, now.next = true, now.provider+"/"+now.model
+		now.provider, now.model, now.usage = m.Provider, m.Model, foreignUsage(setup, m, now.usage)
 	}
 	if now.damage, err = v.liveDamage(ctx, id, p); err != nil {
 		return Glimpse{}, err

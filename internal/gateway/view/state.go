@@ -19,7 +19,7 @@ func (v *View) State(ctx context.Context, id firn.ID, now Glimpse, atWork bool) 
 		return nil, err
 	}
 	s := &wire.State{
-		Head: now.head, Provider: now.provider, Model: now.model, Foreign: now.foreign, Thinking: string(now.thinking),
+		Head: now.head, Provider: now.provider, Model: now.model, Foreign: now.foreign, Next: now.next, Thinking: string(now.thinking),
 		Verbose: now.chosen.Verbose, Send: sendPolicy(now.chosen), Auth: now.chosen.Auth, Window: now.usage,
 		Turns: used.Turns, Compactions: used.Compactions, Branches: branches, Counters: countersOf(used),
 		Messages: used.Messages, Uptime: used.Active / 1000,

@@ -196,7 +196,7 @@ func (b *board) show(lines ...string) {
 		live = append(live, line.Live{Text: "· …", Dim: true})
 	}
 	for _, l := range b.queue {
-		live = append(live, line.Live{Text: "  (waits) " + prose.OneLine(l, 200), Dim: true})
+		live = append(live, line.Live{Text: "  (queued) " + prose.OneLine(l, 200), Dim: true})
 	}
 	b.term.Show(lines, live...)
 }

@@ -124,7 +124,7 @@ func TestBoardStop(t *testing.T) {
 	d := sitDown(t, nil, scripted.Hang(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine"))
 	d.press("hello\rand this\r")
 	d.sees("one")
-	d.shows("(waits) and this")
+	d.shows("(queued) and this")
 	d.press("typed\x03")
 	d.sees("stopped by the user")
 	d.sees("› and this")

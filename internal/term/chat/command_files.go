@@ -24,7 +24,11 @@ func (c fileCommands) diff(ctx context.Context, rest string) error {
 	}
 	steps = slices.DeleteFunc(steps, func(s wire.FileStep) bool { return !strings.Contains(s.Path, rest) })
 	if len(steps) == 0 {
-		c.screen.printf("this session changed no such files")
+		if rest == "" {
+			c.screen.printf("this session changed no files")
+			return nil
+		}
+		c.screen.printf("this session changed no files whose path has “%s”", prose.Clean(rest))
 		return nil
 	}
 	most := foldedDiff

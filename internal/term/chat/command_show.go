@@ -151,7 +151,7 @@ func (c showCommands) status(ctx context.Context, _ string) error {
 	if err != nil {
 		return err
 	}
-	if state := unfinished(recent); state != "" {
+	if state := unfinished(s, recent); state != "" {
 		c.screen.printf("  %s", state)
 	}
 	return nil

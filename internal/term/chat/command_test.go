@@ -227,13 +227,17 @@ func TestCompacting(t *testing.T) {
 	silent(t, s.out.String(), "ompact")
 }
 
-// TestUnfinished checks that resuming reports how the last turn ended.
+// TestUnfinished checks that resuming reports how the last turn ended, and the model of the next.
 func TestUnfinished(t *testing.T) {
 	failed := firn.AssistantText("half")
 	failed.Body.(*firn.Message).StopReason = firn.StopError
 	failed.Body.(*firn.Message).Error = "too\nbusy"
 	aborted := firn.AssistantText("half")
 	aborted.Body.(*firn.Message).StopReason = firn.StopAborted
+	foreign := firn.AssistantText("hello")
+	foreign.Body.(*firn.Message).Provider, foreign.Body.(*firn.Message).Model = "openai", "gpt-of-another-tool"
+	calls := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopToolUse, Parts: []firn.Part{firn.ToolCall{ID: "c1", Name: "calc", Arguments: []byte(`{}`)}}})
+	asked := firn.NewEntry(&firn.Custom{Type: "firn.approval.asked", Data: []byte(`{"call":"c1","name":"calc","digest":"x"}`)})
 	piece := func() firn.Entry {
 		return firn.NewEntry(&firn.Custom{Type: "firn.draft", Data: []byte(`{"answer":"x","text":"half an ans"}`)})
 	}
@@ -248,6 +252,9 @@ func TestUnfinished(t *testing.T) {
 		{nil, ""},
 		{[]firn.Entry{firn.UserText("hi"), firn.AssistantText("hello")}, ""},
 		{[]firn.Entry{firn.UserText("hi")}, "the last message has no answer yet"},
+		{[]firn.Entry{firn.UserText("hi"), foreign}, ""},
+		{[]firn.Entry{firn.UserText("hi"), calls}, "the last tool call was interrupted and has no result; /retry"},
+		{[]firn.Entry{firn.UserText("hi"), calls, asked}, ""},
 		{[]firn.Entry{firn.UserText("hi"), failed}, "the last turn failed: too busy; /retry"},
 		{[]firn.Entry{firn.UserText("hi"), aborted}, "the last answer was interrupted and saved"},
 		{[]firn.Entry{firn.UserText("hi"), piece()}, "the last answer was interrupted and saved"},

@@ -141,12 +141,13 @@ func TestExecute(t *testing.T) {
 	}
 }
 
-// TestExecuteInPipe checks that lines of a pipe are never run.
+// TestExecuteInPipe checks that lines of a pipe are never run, and that exit ends the chat.
 func TestExecuteInPipe(t *testing.T) {
-	s := play(t, withFiles(t, map[string]string{"x": "content"}), scripted.Reply("one"), scripted.Reply("two"), scripted.Reply("three"))
-	s.types("!echo ran", "see @x", "exit")
+	s := play(t, withFiles(t, map[string]string{"x": "content"}), scripted.Reply("one"), scripted.Reply("two"))
+	s.types("!echo ran", "see @x", "exit", "not sent")
 	s.end()
-	says(t, s.messages(), "user: !echo ran\n", "user: see @x\nassistant", "user: exit\n")
+	says(t, s.messages(), "user: !echo ran\n", "user: see @x\nassistant")
+	silent(t, s.messages(), "exit", "not sent")
 }
 
 // TestEscape stops an answer with Escape, and opens the rewind with two, or with /rewind.

@@ -29,10 +29,8 @@ var keyHelp = []string{
 // typing is the part of a chat that handles the input line.
 type typing struct{ *chat }
 
-// leaves reports whether a typed line ends the chat without being a command.
-func (c typing) leaves(text string) bool {
-	return c.o.Terminal.In && (text == "exit" || text == "quit")
-}
+// leaves reports whether a line ends the chat without being a command.
+func leaves(text string) bool { return text == "exit" || text == "quit" }
 
 // lineEvent handles an event of the input line that is not a line or an interrupt. It
 // returns false for other events.
@@ -105,7 +103,7 @@ func (c branchCommands) pickRewind(ctx context.Context) error {
 	}
 	rows := make([]string, len(said))
 	for i, l := range said {
-		rows[i] = prose.OneLine(l.Message.Text(), 200)
+		rows[i] = prose.OneLine(local.Typed(l.Message.Text()), 200)
 	}
 	picked := c.term.Pick(ctx, line.Choice{Title: "go back to before", Rows: rows})
 	if picked < 0 {
@@ -120,7 +118,7 @@ func (c branchCommands) pickRewind(ctx context.Context) error {
 		return err
 	}
 	if how < 2 {
-		c.term.Fill(said[picked].Message.Text())
+		c.term.Fill(local.Typed(said[picked].Message.Text()))
 	}
 	return nil
 }
@@ -155,7 +153,7 @@ func (c branchCommands) saidMessages(ctx context.Context) ([]prose.Line, error) 
 // handleTyped handles a typed line that is not a command or a message. It returns false for
 // others.
 func (c typing) handleTyped(ctx context.Context, text string) (bool, error) {
-	if c.leaves(text) {
+	if leaves(text) {
 		c.over = true
 		return true, nil
 	}

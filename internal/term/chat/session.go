@@ -13,6 +13,7 @@ import (
 	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/local"
 	"firn.dev/wire"
 )
 
@@ -229,10 +230,14 @@ func (c *chat) fetchSession(ctx context.Context) (wire.Session, error) {
 	return c.client.Session(ctx, string(c.id))
 }
 
-// chosenModel returns the model of this chat: that of the session, unless it was replaced.
+// chosenModel returns the model that answers in this chat: the one that replaces the
+// session's, or else that of the session's next answer.
 func (c *chat) chosenModel(s wire.Session) string {
 	if c.model != "" {
 		return prose.Clean(c.model)
+	}
+	if s.State != nil && s.State.Next != "" {
+		return prose.Clean(s.State.Next)
 	}
 	return modelName(s)
 }
@@ -297,7 +302,7 @@ func (c *chat) greet(ctx context.Context) error {
 	}
 	c.watch.shown(s, recent)
 	c.screen.lines(exchanges(recent, recentTurns))
-	if state := unfinished(recent); state != "" {
+	if state := unfinished(s, recent); state != "" {
 		c.screen.printf("%s", state)
 	}
 	return nil
@@ -375,7 +380,7 @@ func exchange(recent []prose.Line) (lines []string, rest []prose.Line) {
 			answered, who = l.Message.Text(), l.Author()
 		}
 		if l.Message.Role == "user" {
-			said, rest = prose.OneLine(l.Message.Text(), 200), recent[i+1:]
+			said, rest = prose.OneLine(local.Typed(l.Message.Text()), 200), recent[i+1:]
 			break
 		}
 	}
@@ -389,7 +394,7 @@ func exchange(recent []prose.Line) (lines []string, rest []prose.Line) {
 }
 
 // unfinished describes how the last turn ended, if it did not complete.
-func unfinished(recent []prose.Line) string {
+func unfinished(s wire.Session, recent []prose.Line) string {
 	const kept = "the last answer was interrupted and saved; /retry continues"
 	i := slices.IndexFunc(recent, func(l prose.Line) bool { return l.Message != nil })
 	if i < 0 {
@@ -405,8 +410,25 @@ func unfinished(recent []prose.Line) string {
 		return kept
 	case m.Stop == "error":
 		return "the last turn failed: " + prose.OneLine(m.Error, 200) + "; /retry tries again"
+	case m.Stop == "toolUse" && s.State != nil && s.State.Interrupted && !waitsForApproval(recent[:i]):
+		return "the last tool call was interrupted and has no result; /retry continues"
 	}
 	return ""
+}
+
+// waitsForApproval reports whether the newest entries, newest first, have a question about a
+// tool call that was not answered.
+func waitsForApproval(newest []prose.Line) bool {
+	asked := 0
+	for _, l := range newest {
+		switch l.Custom {
+		case "firn.approval.asked":
+			asked++
+		case "firn.approval.answered":
+			asked--
+		}
+	}
+	return asked > 0
 }
 
 // errNoMessage means that the branch has no messages.

@@ -20,6 +20,11 @@ func (c *chat) showStatus(ctx context.Context, a wire.Answer) {
 	if err != nil || s.State == nil {
 		return
 	}
+	if a.Model != "" { // -m may have replaced the session's model
+		state := *s.State
+		state.Provider, state.Model = a.Provider, a.Model
+		s.State = &state
+	}
 	c.screen.note("%s", statusLine(s, a.Usage, c.lastNumber(ctx), c.screen.width()))
 }
 

@@ -156,7 +156,7 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 	if err := f.check(cmd, args, p.json, p.stdin); err != nil {
 		return err
 	}
-	if err := chat.CheckThinking(f.Thinking); err != nil {
+	if err := f.checkValues(cmd); err != nil {
 		return err
 	}
 	o := f.Options
@@ -334,6 +334,20 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool, terminal
 		return usage(cmd, "--resume is empty; without a value it lets you choose")
 	case f.print && len(args) > 0 && strings.TrimSpace(strings.Join(args, " ")) == "":
 		return usage(cmd, "the prompt is empty")
+	}
+	return nil
+}
+
+// checkValues rejects unknown thinking levels and approval modes.
+func (f *chatFlags) checkValues(cmd *cobra.Command) error {
+	if err := chat.CheckThinking(f.Thinking); err != nil {
+		return err
+	}
+	if !cmd.Flags().Changed("approve") {
+		return nil
+	}
+	if _, err := approve.ParseMode(f.Approve); err != nil {
+		return &usageError{message: err.Error(), hint: "run " + cmd.CommandPath() + " --help"}
 	}
 	return nil
 }

@@ -3,7 +3,6 @@ package cli
 import (
 	"context"
 	"errors"
-	"fmt"
 	"io"
 	"path/filepath"
 	"strings"
@@ -36,7 +35,7 @@ func (p chatCommands) addExport(o *chat.Options) {
 // exportChat writes a session to a new file and returns a report. Without a format, the file
 // name stands for it; without a file, the title becomes one in the current directory.
 func exportChat(ctx context.Context, c *client.Client, id firn.ID, format, file string) (string, error) {
-	if _, err := exportFormat(file); format == "" && err == nil {
+	if format == "" && namesFormat(file) {
 		format, file = file, ""
 	}
 	if format == "" {
@@ -81,9 +80,9 @@ func exportChat(ctx context.Context, c *client.Client, id firn.ID, format, file 
 // handOver writes a session into the folder of another tool, and returns the command that
 // resumes it.
 func (p chatCommands) handOver(ctx context.Context, c *client.Client, id firn.ID, name string) (string, error) {
-	tool, ok := dialects.Find(name)
-	if !ok || tool.Name() == dialect.Native {
-		return "", &chat.Problem{Err: fmt.Errorf("unknown tool %q", name), Kind: firn.ErrInvalid, Hint: "tools: " + strings.Join(dialects.Names()[1:], ", ")}
+	tool, err := handoffTool(name)
+	if err != nil {
+		return "", &chat.Problem{Err: err, Kind: firn.ErrInvalid, Hint: "tools: " + strings.Join(dialects.Names()[1:], ", ")}
 	}
 	session, err := c.Session(ctx, string(id))
 	if err != nil {

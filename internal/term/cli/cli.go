@@ -233,11 +233,34 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 	if !cmd.HasParent() {
 		failure.hint = "to list the commands: firn help"
 	}
+	if hint := chatHint(args); !cmd.HasParent() && hint != "" {
+		failure.hint = hint
+		return failure
+	}
 	cmd.SuggestionsMinimumDistance = 2 // prefixes of commands are suggested too
 	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
 		failure.hint = "did you mean " + cmd.CommandPath() + " " + cmp.Or(typo.Nearest(args[0], near, 2), near[0]) + "?"
 	}
 	return failure
+}
+
+// chatHint returns the hint for commands that other agents have, and for a prompt in the place
+// of a command; empty for anything else.
+func chatHint(args []string) string {
+	switch args[0] {
+	case "resume":
+		return "to choose a session: firn chat -r; the latest of this project: firn chat -c"
+	case "continue":
+		return "to resume the latest session of this project: firn chat -c"
+	case "undo":
+		return "to take back the last turn with its files: firn rewind SESSION --files, or /undo in the chat"
+	case "run", "exec", "ask", "prompt":
+		return "to print one answer: firn chat -p PROMPT"
+	}
+	if strings.ContainsRune(args[0], ' ') {
+		return "to send it to the agent: firn chat PROMPT; firn chat -p PROMPT prints the answer and exits"
+	}
+	return ""
 }
 
 // wrongFlag describes an invalid flag, and suggests the intended one.

@@ -97,11 +97,10 @@ func (p exchangeCommands) convert(ctx context.Context, c conversion) error {
 	if err != nil {
 		return err
 	}
-	toName, err := formatName(c.to)
+	to, err := targetFormat(c.to)
 	if err != nil {
 		return err
 	}
-	to, _ := dialects.Find(toName)
 	src, size := p.fileSource(ctx, from, c, name)
 	target, err := targetOf(src, c)
 	if err != nil {
@@ -149,6 +148,19 @@ func (p exchangeCommands) spooled(ctx context.Context, name string) (string, fun
 			p.notef("note: %s\n", prose.OneLine(err.Error(), 160))
 		}
 	}, nil
+}
+
+// targetFormat returns the format with a name, if it can be written.
+func targetFormat(name string) (dialect.Tool, error) {
+	full, err := formatName(name)
+	if err != nil {
+		return nil, err
+	}
+	to, _ := dialects.Find(full)
+	if err := dialect.Writable(to); err != nil {
+		return nil, &usageError{message: err.Error(), hint: "formats: " + strings.Join(dialects.Names(), ", ")}
+	}
+	return to, nil
 }
 
 // sourceFormat returns the named format, or the detected format of the file.

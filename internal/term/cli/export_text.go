@@ -35,16 +35,25 @@ func exportFormats() string {
 	return strings.Join(append([]string{wire.FormatHTML, formatMarkdown, formatArray}, dialects.Names()...), ", ")
 }
 
+// namesFormat reports whether a name is that of a format, even of one that is not written.
+func namesFormat(name string) bool {
+	_, isTool := dialects.Find(name)
+	return isTool || exportNames[name] != ""
+}
+
 // exportFormat returns the full name of a format of an export.
 func exportFormat(name string) (string, error) {
 	if full, ok := exportNames[name]; ok {
 		return full, nil
 	}
-	full, err := formatName(name)
-	if err != nil {
+	tool, ok := dialects.Find(name)
+	if !ok {
+		return "", &usageError{message: fmt.Sprintf("unknown format %q", name), hint: "formats: " + exportFormats()}
+	}
+	if err := dialect.Writable(tool); err != nil {
 		return "", &usageError{message: err.Error(), hint: "formats: " + exportFormats()}
 	}
-	return full, nil
+	return string(tool.Name()), nil
 }
 
 // formatOfFile returns the format that the name of a file stands for; native if none.

@@ -11,11 +11,13 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"unicode/utf8"
 
 	"github.com/spf13/cobra"
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -253,11 +255,12 @@ line without a session was written by something else.`,
 			}
 			b, err := c.Files.Blame(ctx, abs)
 			if err != nil {
-				return err
+				return blameHint(args[0], err)
 			}
 			if line > 0 {
 				if line > len(b.Lines) {
-					return fmt.Errorf("%s has %s: line %d was %w", prose.Clean(path), prose.Count(len(b.Lines), "line", "lines"), line, firn.ErrNotFound)
+					err := failure.Of(firn.ErrNotFound, "%s has no line %d: it has %s", prose.Clean(path), line, prose.Count(len(b.Lines), "line", "lines"))
+					return &hinted{err, "to see all lines: firn blame " + prose.Clean(path)}
 				}
 				b.Lines = b.Lines[line-1 : line]
 			}
@@ -266,10 +269,26 @@ line without a session was written by something else.`,
 	}
 }
 
+// blameHint adds a hint to the error for a file that does not exist.
+func blameHint(arg string, err error) error {
+	if !errors.Is(err, firn.ErrNotFound) {
+		return err
+	}
+	if file, _, ok := strings.Cut(arg, ":"); ok {
+		if _, missing := os.Stat(file); missing == nil {
+			return &hinted{err, "a line is a number from 1: firn blame " + prose.Clean(file) + ":42"}
+		}
+	}
+	return &hinted{err, "check the spelling; relative paths start at the current directory. For deleted files: firn files SESSION --diff"}
+}
+
 // splitLine splits FILE:LINE. A file that has such a name is preferred.
 func splitLine(arg string) (path string, line int) {
 	i := strings.LastIndexByte(arg, ':')
 	if i < 0 {
+		return arg, 0
+	}
+	if _, err := os.Stat(arg); err == nil {
 		return arg, 0
 	}
 	n, err := strconv.Atoi(arg[i+1:])
@@ -312,18 +331,27 @@ func blameText(b wire.Blame) string {
 	if n := len(b.Lines); n > 0 {
 		width = len(strconv.Itoa(b.Lines[n-1].N))
 	}
-	for _, l := range b.Lines {
-		who := strings.Repeat(" ", 8+1+8+1+10)
-		if l.Session != "" {
-			entry := string(l.Entry)
-			who = fmt.Sprintf("%-8s %-8s %s", prose.Short(l.Session), entry[max(len(entry)-8, 0):], l.Time.Local().Format("2006-01-02"))
-		}
-		if l.Commit != nil {
-			who = fmt.Sprintf("git %-8.8s %-15.15s", l.Commit.Hash, prose.Clean(l.Commit.Author))
-		}
-		fmt.Fprintf(&out, "%s %*d  %s\n", who, width, l.N, prose.Clean(l.Text))
+	authors, widest := make([]string, len(b.Lines)), 0
+	for i, l := range b.Lines {
+		authors[i] = lineAuthor(l)
+		widest = max(widest, utf8.RuneCountInString(authors[i]))
+	}
+	for i, l := range b.Lines {
+		fmt.Fprintf(&out, "%-*s %*d  %s\n", widest, authors[i], width, l.N, prose.Clean(l.Text))
 	}
 	return out.String()
+}
+
+// lineAuthor returns what wrote a line: the session, the end of the entry's ID and the date,
+// or a commit and its author; empty if neither is known.
+func lineAuthor(l wire.BlamedLine) string {
+	switch entry := string(l.Entry); {
+	case l.Commit != nil:
+		return fmt.Sprintf("git %-8.8s %.15s", l.Commit.Hash, prose.Clean(l.Commit.Author))
+	case l.Session != "":
+		return fmt.Sprintf("%s %-8s %s", prose.Short(l.Session), entry[max(len(entry)-8, 0):], l.Time.Local().Format("2006-01-02"))
+	}
+	return ""
 }
 
 // check rejects combinations that make no sense.

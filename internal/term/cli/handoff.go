@@ -45,12 +45,9 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
 	completeFormat(cmd, "to")
 	cmd.RunE = p.with(readOnly, func(ctx context.Context, c *client.Client, args []string) error {
-		if to == "" {
-			return &usageError{message: "--to is required", hint: "use --to with one of " + strings.Join(dialects.Names()[1:], ", ")}
-		}
-		tool, ok := dialects.Find(to)
-		if !ok || tool.Name() == dialect.Native {
-			return &usageError{message: fmt.Sprintf("unknown tool %q", to), hint: "use --to with one of " + strings.Join(dialects.Names()[1:], ", ")}
+		tool, err := handoffTool(to)
+		if err != nil {
+			return err
 		}
 		session, err := p.session(ctx, c, args[0])
 		if err != nil {
@@ -71,6 +68,24 @@ Tools: claude (Claude Code), codex, pi, openclaw, crabtalk, claw0, cersei.
 		return p.print(h.result(plan), func() string { return h.text(plan) })
 	})
 	return cmd
+}
+
+// handoffTool returns the tool with a name, if its sessions can be written.
+func handoffTool(name string) (dialect.Tool, error) {
+	wrong := &usageError{message: "--to is required", hint: "use --to with one of " + strings.Join(dialects.Names()[1:], ", ")}
+	if name == "" {
+		return nil, wrong
+	}
+	tool, ok := dialects.Find(name)
+	if !ok || tool.Name() == dialect.Native {
+		wrong.message = fmt.Sprintf("unknown tool %q", name)
+		return nil, wrong
+	}
+	if err := dialect.Writable(tool); err != nil {
+		wrong.message = err.Error()
+		return nil, wrong
+	}
+	return tool, nil
 }
 
 // handing is the handoff of a session to another tool.

@@ -108,3 +108,13 @@ func (a Attachment) Block() string {
 	b.WriteString("</file>")
 	return b.String()
 }
+
+// Typed returns a message as it was typed: without the files that were sent with it. Other
+// text that has the form of such a file at its end is cut too.
+func Typed(text string) string {
+	i := strings.Index(text, "\n<file name=\"")
+	if i < 0 || !strings.HasSuffix(text, "</file>") {
+		return text
+	}
+	return strings.TrimRight(text[:i], "\n")
+}

@@ -1200,6 +1200,7 @@ export interface State {
   interrupted?: boolean;
   messages: number;
   model?: string;
+  next?: string;
   provider?: string;
   send?: string;
   thinking?: string;
