@@ -248,11 +248,13 @@ func (c *conn) connectionError(ctx context.Context, r request, err error) error 
 	return c.unreachable(r.describe(), err)
 }
 
-// checkResponse returns an error unless the response is successful and of the wanted type.
+// checkResponse returns an error unless the response is successful and of the wanted type,
+// such as application/json or image/*.
 func (c *conn) checkResponse(r request, response *http.Response, want string) error {
 	if response.StatusCode/100 == 2 {
 		got := mediaType(response)
-		if response.StatusCode == http.StatusNoContent || got == want {
+		family, any := strings.CutSuffix(want, "*")
+		if response.StatusCode == http.StatusNoContent || got == want || any && strings.HasPrefix(got, family) {
 			return nil
 		}
 		return c.notGateway(r.describe(), fmt.Sprintf("the response has type %q, not %s", got, want))

@@ -143,6 +143,7 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 	}
 	findMCP(t, s, id, sent["entry"])
 	notesMCP(t, s)
+	resourcesMCP(t, s, id, fmt.Sprint(sent["entry"]))
 	resource, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://session/" + id})
 	if err != nil || !strings.Contains(resource.Contents[0].Text, "my name is Ada") {
 		t.Errorf("the resource is %v, %v", resource, err)
@@ -177,6 +178,47 @@ func findMCP(t *testing.T, s *mcp.ClientSession, id string, entry any) {
 			t.Errorf("%s %v returned %s", name, args, text)
 		}
 	}
+}
+
+// resourcesMCP lists resources, reads an entry and a note, uses a prompt, and completes its
+// argument.
+func resourcesMCP(t *testing.T, s *mcp.ClientSession, id, entry string) {
+	t.Helper()
+	well(t, s, "remember", map[string]any{"text": "Bread is baked on Fridays", "name": "bread"})
+	list, err := s.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	var uris []string
+	for _, r := range list.Resources {
+		uris = append(uris, r.URI)
+	}
+	for _, want := range []string{"firn://sessions", "firn://note/agent/bread", "firn://session/" + id} {
+		if !slices.Contains(uris, want) {
+			t.Errorf("%s is not among %v", want, uris)
+		}
+	}
+	for uri, want := range map[string]string{"firn://session/" + id + "/entry/" + entry: "42", "firn://note/agent/bread": "Fridays", "firn://sessions": id} {
+		got, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: uri})
+		if err != nil || !strings.Contains(got.Contents[0].Text, want) {
+			t.Errorf("%s is %v, %v", uri, got, err)
+		}
+	}
+	prompt, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "continue_session", Arguments: map[string]string{"session": id, "task": "multiply"}})
+	if err != nil || len(prompt.Messages) != 2 {
+		t.Errorf("the prompt is %v, %v", prompt, err)
+	}
+	topic, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "recall_topic", Arguments: map[string]string{"topic": "bread"}})
+	if text, ok := topic.Messages[0].Content.(*mcp.TextContent); err != nil || !ok || !strings.Contains(text.Text, "Fridays") {
+		t.Errorf("the topic is %v, %v", topic, err)
+	}
+	done, err := s.Complete(t.Context(), &mcp.CompleteParams{
+		Ref: &mcp.CompleteReference{Type: "ref/prompt", Name: "continue_session"}, Argument: mcp.CompleteParamsArgument{Name: "session", Value: id[:20]},
+	})
+	if err != nil || !slices.Contains(done.Completion.Values, id) {
+		t.Errorf("the session is completed as %v, %v", done, err)
+	}
+	well(t, s, "forget", map[string]any{"what": "agent/bread"})
 }
 
 // notesMCP notes something, finds it, and forgets it; scopes are apart.
@@ -266,13 +308,54 @@ func (b bearing) RoundTrip(r *http.Request) (*http.Response, error) {
 	return http.DefaultTransport.RoundTrip(r)
 }
 
+// boundResources checks that a token bound to a key reads, lists, completes and subscribes to
+// its own sessions only.
+func boundResources(t *testing.T, writer, ann *mcp.ClientSession, updated <-chan string) {
+	t.Helper()
+	_, sent := well(t, ann, "send_message", map[string]any{"text": "hello", "key": "agent:main:telegram:direct:ann"})
+	own := fmt.Sprint("firn://session/", sent["session"])
+	list, err := ann.ListResources(t.Context(), nil)
+	if err != nil || len(list.Resources) != 2 || list.Resources[1].URI != own {
+		t.Errorf("the list is %v, %v", list, err)
+	}
+	all, err := writer.ListResources(t.Context(), nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, r := range all.Resources {
+		if _, err := ann.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: r.URI}); (err == nil) != (r.URI == own || r.URI == "firn://sessions") {
+			t.Errorf("%s: %v", r.URI, err)
+		}
+	}
+	sessions, err := ann.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://sessions"})
+	if err != nil || strings.Count(sessions.Contents[0].Text, "\n") != 1 {
+		t.Errorf("the sessions are %v, %v", sessions, err)
+	}
+	done, err := ann.Complete(t.Context(), &mcp.CompleteParams{
+		Ref: &mcp.CompleteReference{Type: "ref/resource", URI: "firn://session/{id}"}, Argument: mcp.CompleteParamsArgument{Name: "id"},
+	})
+	if err != nil || fmt.Sprint(done.Completion.Values) != fmt.Sprintf("[%v]", sent["session"]) {
+		t.Errorf("the sessions are completed as %v, %v", done, err)
+	}
+	if err := ann.Subscribe(t.Context(), &mcp.SubscribeParams{URI: own}); err != nil {
+		t.Fatal(err)
+	}
+	well(t, ann, "send_message", map[string]any{"text": "hello again", "key": "agent:main:telegram:direct:ann"})
+	if uri := <-updated; uri != own {
+		t.Errorf("%s was updated", uri)
+	}
+}
+
 // TestMCPOverHTTP connects to a gateway at /mcp: with a token that may write, with one that
 // may only read, and without one.
 func TestMCPOverHTTP(t *testing.T) {
 	home := t.TempDir()
 	tcp := "http://" + startServe(t, home).TCP
+	updated := make(chan string, 100)
 	connect := func(token string) (*mcp.ClientSession, error) {
-		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, nil)
+		c := mcp.NewClient(&mcp.Implementation{Name: "test", Version: "1"}, &mcp.ClientOptions{
+			ResourceUpdatedHandler: func(_ context.Context, r *mcp.ResourceUpdatedNotificationRequest) { updated <- r.Params.URI },
+		})
 		ctx, cancel := context.WithTimeout(t.Context(), basetest.Limit)
 		defer cancel()
 		return c.Connect(ctx, &mcp.StreamableClientTransport{Endpoint: tcp + "/mcp", HTTPClient: &http.Client{Transport: bearing(token)}}, nil)
@@ -325,6 +408,7 @@ func TestMCPOverHTTP(t *testing.T) {
 			t.Errorf("%v returned\n%s", args, text)
 		}
 	}
+	boundResources(t, writer, ann, updated)
 	if _, err := connect("nobody"); err == nil {
 		t.Error("a request without a token was accepted")
 	}

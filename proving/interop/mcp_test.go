@@ -94,7 +94,8 @@ func mcpFirn(t *testing.T, home string, args ...string) string {
 }
 
 // TestAgentUsesRealMCPServers lets an agent use the protocol's own servers: files over stdio,
-// and everything else over stdio and HTTP.
+// and everything else over stdio and HTTP. Then it runs the protocol's own suite against the
+// same gateway, as a server.
 func TestAgentUsesRealMCPServers(t *testing.T) {
 	for name, version := range mcpPackages {
 		requireVersion(t, name, version)
@@ -111,7 +112,8 @@ func TestAgentUsesRealMCPServers(t *testing.T) {
 	mcpFirn(t, home, "mcp", "add", "files", "--", node(t), installed(t, "@modelcontextprotocol", "server-filesystem", "dist", "index.js"), files)
 	mcpFirn(t, home, "mcp", "add", "every", "--", node(t), everything)
 	mcpFirn(t, home, "mcp", "add", "web", "--url", startEverything(t, everything)+"/mcp")
-	serve(t, home)
+	waitForServers(t, home)
+	gateway := serve(t, home)
 	ask := func(call, want string) {
 		t.Helper()
 		if out := mcpFirn(t, home, "chat", "-p", "call "+call); !strings.Contains(out, want) {
@@ -130,6 +132,25 @@ func TestAgentUsesRealMCPServers(t *testing.T) {
 	}
 	if out := mcpFirn(t, home, "mcp", "test", "every", "--json"); !strings.Contains(out, "mcp__every__get-tiny-image") {
 		t.Errorf("the tools are %s", out)
+	}
+	t.Run("conformance", func(t *testing.T) { checkConformance(t, home, gateway.url) })
+}
+
+// waitForServers lets turns wait for slow servers: the programs start slowly on a busy
+// machine.
+func waitForServers(t *testing.T, home string) {
+	t.Helper()
+	file := filepath.Join(home, "firn.toml")
+	settings, err := os.ReadFile(file)
+	if err != nil {
+		t.Fatal(err)
+	}
+	added := regexp.MustCompile(`(?m)^\w+ = \{ `).ReplaceAll(settings, []byte(`${0}wait = "5m", start_timeout = "5m", `))
+	if strings.Count(string(added), "wait = ") != 3 {
+		t.Fatalf("the settings are %s", added)
+	}
+	if err := os.WriteFile(file, added, 0o600); err != nil {
+		t.Fatal(err)
 	}
 }
 

@@ -28,12 +28,14 @@ type stand struct {
 	t        *testing.T
 	c        *client.Client
 	progress chan string
+	// changed receives the URIs of changed sessions, and "list" for a changed list.
+	changed chan string
 }
 
 // newStand creates a gateway whose model calls play for each message.
 func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
 	t.Helper()
-	s := &stand{t: t, progress: make(chan string, 100)}
+	s := &stand{t: t, progress: make(chan string, 100), changed: make(chan string, 1000)}
 	st, err := filestore.Open(t.TempDir(), filestore.Options{})
 	s.must(err)
 	var model *scripted.Model
@@ -50,17 +52,21 @@ func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
 	ours, theirs := sdk.NewInMemoryTransports()
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
-	go func() { served <- newServer(s.c, Options{Version: "test"}).Run(ctx, ours) }()
+	server, watch := newServer(ctx, s.c, Options{Version: "test", live: true, connected: true, page: 3})
+	go func() { served <- server.Run(ctx, ours) }()
 	s.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {
 			s.progress <- fmt.Sprint(r.Params.ProgressToken, ": ", r.Params.Message)
 		},
+		ResourceListChangedHandler: func(context.Context, *sdk.ResourceListChangedRequest) { s.changed <- "list" },
+		ResourceUpdatedHandler:     func(_ context.Context, r *sdk.ResourceUpdatedNotificationRequest) { s.changed <- r.Params.URI },
 	}).Connect(t.Context(), theirs, nil)
 	s.must(err)
 	t.Cleanup(func() {
 		s.Close()
 		cancel()
 		<-served
+		watch.close()
 		s.c.Close()
 		s.must(g.Close(context.Background()))
 		s.must(st.Close())
@@ -153,7 +159,7 @@ func TestSending(t *testing.T) {
 	params.SetProgressToken("t")
 	result, err := s.CallTool(t.Context(), params)
 	s.must(err)
-	if result.IsError || <-s.progress != "t: the agent is answering" {
+	if result.IsError || <-s.progress != "t: sending the message" || <-s.progress != "t: the agent is answering" {
 		t.Errorf("the result is %+v", result)
 	}
 	ctx, cancel := context.WithCancel(t.Context())

@@ -95,6 +95,7 @@ func (d *toolServer) remember(ctx context.Context, _ *sdk.CallToolRequest, a rem
 	if err != nil {
 		return nil, remembered{Refs: []string{}}, sentence(err)
 	}
+	d.changed()
 	return nil, remembered{Scope: kept.Scope, Note: kept.Note, Refs: append([]string{}, kept.Refs...), Known: kept.Known, Change: kept.Change}, nil
 }
 
@@ -112,5 +113,6 @@ func (d *toolServer) forget(ctx context.Context, _ *sdk.CallToolRequest, a forge
 	if err != nil {
 		return nil, nil, sentence(err)
 	}
+	d.changed()
 	return textResult(fmt.Sprintf("forgotten; to undo: firn memory undo %s\n", change.ID)), nil, nil
 }

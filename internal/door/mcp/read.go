@@ -184,23 +184,3 @@ func (r *excerpt) text(most int) string {
 	}
 	return b.String()
 }
-
-// resourcePrefix is the prefix of session URIs.
-const resourcePrefix = "firn://session/"
-
-// resource reads a session as a resource.
-func (d *toolServer) resource(ctx context.Context, req *sdk.ReadResourceRequest) (*sdk.ReadResourceResult, error) {
-	uri := req.Params.URI
-	id, err := d.c.Resolve(ctx, strings.TrimPrefix(uri, resourcePrefix))
-	if err != nil {
-		if wire.KindOf(err) == wire.NotFound {
-			return nil, sdk.ResourceNotFoundError(uri)
-		}
-		return nil, sentence(err)
-	}
-	r := excerpt{c: d.c, id: id, view: wire.ViewBranch}
-	if err := r.latest(ctx, mostEntries); err != nil {
-		return nil, sentence(err)
-	}
-	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{{URI: uri, MIMEType: "text/plain", Text: r.text(2 * mostText)}}}, nil
-}

@@ -72,6 +72,7 @@ const stopTimeout = 5 * time.Second
 // call stops the turn.
 func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn.ID, turn wire.Turn) (wire.Answer, error) {
 	p := progress{req: req, token: req.Params.GetProgressToken()}
+	p.start(ctx)
 	for e, err := range d.c.StreamTurn(ctx, id, turn) {
 		if err != nil {
 			if ctx.Err() != nil {
@@ -105,6 +106,13 @@ type progress struct {
 // step is the number of characters between progress reports.
 const step = 400
 
+// start reports that the message is being sent, before any event of the turn.
+func (p *progress) start(ctx context.Context) {
+	if p.token != nil {
+		p.notify(ctx, "sending the message")
+	}
+}
+
 func (p *progress) hear(ctx context.Context, e wire.Event) {
 	if p.token == nil {
 		return
@@ -118,6 +126,9 @@ func (p *progress) hear(ctx context.Context, e wire.Event) {
 	case wire.ToolStarted:
 		p.chars++
 		p.notify(ctx, "the agent is using "+prose.OneLine(wire.DataOf[wire.Tool](e).Name, 80))
+	case wire.ToolCompleted:
+		p.chars++
+		p.notify(ctx, "the agent has used "+prose.OneLine(wire.DataOf[wire.Tool](e).Name, 80))
 	}
 }
 

@@ -19,6 +19,10 @@ type toolServer struct {
 	c *client.Client
 	// alone is set if only this client can reach the gateway.
 	alone bool
+	// page is the number of sessions in a page of resources.
+	page int
+	// changed notifies clients that the list of resources has changed.
+	changed func()
 }
 
 // The result of a tool is text for the model, and the same as structured data for programs

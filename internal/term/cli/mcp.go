@@ -16,11 +16,12 @@ func (p protocolCommands) mcpCommand() *cobra.Command {
 starts firn mcp and exchanges messages with it on stdin and stdout until it
 disconnects.
 
-The tools are list_sessions, read_session and get_window, and, without
---read-only, send_message, fork_session and compact_session. The resource
-firn://session/ID contains the messages of a session. firn mcp uses the gateway
-of the home, or works on the home directly if none is running. A gateway offers
-the same at /mcp over HTTP, with its tokens.
+The tools list, read and search sessions and recall notes; without --read-only
+they also send messages, fork and compact sessions, and change notes. Sessions,
+entries, images and notes are resources, such as firn://session/ID. There are
+prompts to summarize and continue a session. firn mcp uses the gateway of the
+home, or works on the home directly if none is running. A gateway offers the
+same at /mcp over HTTP, with its tokens.
 
 The subcommands are about the other direction: servers whose tools firn's agents
 can use. They are in the settings, or in the file .mcp.json of a project.`,
