@@ -113,7 +113,7 @@ check-static:
 # command, whose starts the detector slows down and whose packages are tested here.
 # Skipped are tests that read the sources, and long sequential tests and measurements.
 RACELESS := bench soak interop webtest richtext mask cmd/firn internal/term/demo internal/ops/cluster internal/ops/serve
-ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|ContractSealed|RandomSealed|SealKeepsEverything|PowerCut.*|KillWriters|DropAnyRecord|FirstPageCostIsConstant|ForkOfALongSession|RepeatedDreamsConverge|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsRead|StalledClientsAreBounded|LongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs|IdempotencyKeyOf.*|PurgedRowsThatMoved|QueriesAgree|NearestVectors|OthersTakeNoRoom|LiteralSearch|Machines.*|OneLongSessionTellsHowFarItIs
+ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|ContractSealed|RandomSealed|SealKeepsEverything|PowerCut.*|KillWriters|DropAnyRecord|FirstPageCostIsConstant|ForkOfALongSession|RepeatedDreamsConverge|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsRead|StalledClientsAreBounded|LongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs|IdempotencyKeyOf.*|PurgedRowsThatMoved|QueriesMatchScan|NearestVectors|OtherOwnersDoNotUseUpTheLimit|LiteralSearch|MachineMessage.*|ProgressWithinOneSession
 # The longest one starts first, so that it does not run alone at the end.
 check-race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) firn.dev/store/jetstream $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))

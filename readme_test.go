@@ -1,11 +1,12 @@
 package firn_test
 
 import (
-	"io/fs"
+	"go/ast"
+	"maps"
 	"os"
 	"path"
-	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 )
@@ -41,25 +42,42 @@ func TestReadmeNamesTests(t *testing.T) {
 	if len(named) == 0 {
 		t.Fatal("the README names no tests")
 	}
-	there := make(map[string]bool)
-	defined := regexp.MustCompile(`(?m)^func ((?:Test|Fuzz|Benchmark)\w+)\(`)
-	err := filepath.WalkDir(".", func(path string, d fs.DirEntry, err error) error {
-		if err != nil || d.IsDir() || !strings.HasSuffix(path, "_test.go") {
-			return err
-		}
-		for _, m := range defined.FindAllStringSubmatch(readFile(t, path), -1) {
-			there[m[1]] = true
-		}
-		return nil
-	})
-	if err != nil {
-		t.Fatal(err)
-	}
+	there := definedTests(t)
 	for _, m := range named {
 		if !there[m[1]] {
 			t.Errorf("the README names %s, which does not exist", m[1])
 		}
 	}
+}
+
+// TestRaceSkipsExist checks that each pattern of tests that make check-race skips matches one.
+func TestRaceSkipsExist(t *testing.T) {
+	list := regexp.MustCompile(`(?m)^ONEBYONE := (.+)$`).FindStringSubmatch(readFile(t, "Makefile"))
+	if list == nil {
+		t.Fatal("the Makefile has no list")
+	}
+	there := slices.Collect(maps.Keys(definedTests(t)))
+	for _, skip := range strings.Split(list[1], "|") {
+		if !slices.ContainsFunc(there, regexp.MustCompile("^Test"+skip+"$").MatchString) {
+			t.Errorf("no test matches %s", skip)
+		}
+	}
+}
+
+// definedTests returns the names of all tests, fuzz targets and benchmarks of the module.
+func definedTests(t *testing.T) map[string]bool {
+	t.Helper()
+	there := make(map[string]bool)
+	for _, p := range loadModule(t) {
+		for _, f := range p.files {
+			for _, d := range f.tree.Decls {
+				if fn, ok := d.(*ast.FuncDecl); ok && f.test && fn.Recv == nil {
+					there[fn.Name.Name] = true
+				}
+			}
+		}
+	}
+	return there
 }
 
 // link matches a Markdown link within this repository.
