@@ -148,7 +148,7 @@ func (s *sessions) list(ctx context.Context, args listArgs) (tool.Result, error)
 }
 
 // callerBounds returns the calling session and its bounds. A conversation with several
-// people sees only itself, whoever asks.
+// people sees only itself, regardless of the caller.
 func (s *sessions) callerBounds(ctx context.Context) (own firn.ID, bounds route.Bounds, err error) {
 	bounds = BoundsOf(ctx)
 	here, ok := SessionOf(ctx)

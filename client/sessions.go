@@ -101,7 +101,7 @@ func (c *Client) Show(ctx context.Context, id firn.ID, h wire.Hide) (wire.Append
 	return ask[wire.Appended](ctx, c.conn, post(h, sessionPath(id, "show")...))
 }
 
-// Remove hides a session or moves it to the bin. Nothing is erased, and Restore undoes it.
+// Remove hides a session or moves it to the trash bin. Nothing is erased, and Restore undoes it.
 func (c *Client) Remove(ctx context.Context, id firn.ID, q wire.Remove) (wire.Removed, error) {
 	r := request{method: http.MethodDelete, path: sessionPath(id)}
 	return ask[wire.Removed](ctx, c.conn, r.with("reason", q.Reason).withFlag("bin", q.Bin))

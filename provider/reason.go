@@ -36,7 +36,7 @@ const (
 	untrusted
 )
 
-// reasons maps each reason to what is said and what can be done about it.
+// reasons maps each reason to its message and hint.
 var reasons = map[reason]struct{ what, hint string }{
 	rejected:     {"request rejected", "the provider does not accept this request; /model picks another model"},
 	noKey:        {"no API key", "set the provider's API key, or pick another model with /model or -m"},

@@ -112,36 +112,36 @@ type Remover interface {
 	// still be read and appended to.
 	Archive(ctx context.Context, id firn.ID) error
 	Unarchive(ctx context.Context, id firn.ID) error
-	// Remove moves a session to the bin, Restore moves it back. While a session is in the
+	// Remove moves a session to the trash bin, Restore moves it back. While a session is in the
 	// bin its ID stays reserved, and reading and appending return ErrNotFound.
 	Remove(ctx context.Context, id firn.ID, reason string) error
 	Restore(ctx context.Context, id firn.ID) error
-	// Purge permanently erases a session, even one in the bin, or only some of its entries.
-	// It leaves a gap in place of each entry (an [firn.Opaque] entry of kind
-	// [firn.KindErased] with the old ID and parent) and returns a receipt. The ID of a
-	// purged session stays reserved. If the store has saved fragments of unreadable lines,
-	// purging an entry also erases the fragments of its session, since they may belong to
-	// it. Other complete entries that were saved are kept.
+	// Purge permanently erases a session, even one in the trash bin, or only some of its
+	// entries. It leaves a gap in place of each entry (an [firn.Opaque] entry of kind
+	// [firn.KindErased] with the old ID and parent) and returns a receipt. The ID of a purged
+	// session stays reserved. If the store has saved fragments of unreadable lines, purging an
+	// entry also erases the fragments of its session, since they may belong to it. Other
+	// complete entries that were saved are kept.
 	Purge(ctx context.Context, id firn.ID, reason string, entries ...firn.EntryID) (Receipt, error)
 }
 
-// Binner is a Remover that lists the sessions in its bin.
+// Binner is a Remover that lists the sessions in its trash bin.
 type Binner interface {
-	// Bin returns the sessions in the bin, most recently removed first. Purged sessions are
-	// not included.
+	// Bin returns the sessions in the trash bin, most recently removed first. Purged sessions
+	// are not included.
 	Bin(ctx context.Context) ([]Binned, error)
 }
 
-// Binned is a session in the bin. Its Info is the one that List would return after a
-// restore. Bytes is the disk space used in the bin.
+// Binned is a session in the trash bin. Its Info is the one that List would return after a
+// restore. Bytes is the disk space used in the trash bin.
 type Binned struct {
 	Info
-	// Removed is the time the session was moved to the bin; zero if unknown.
+	// Removed is the time the session was moved to the trash bin; zero if unknown.
 	Removed time.Time
 	Reason  string
 }
 
-// SortBinned orders sessions in the bin by Removed, newest first, then by ID.
+// SortBinned orders sessions in the trash bin by Removed, newest first, then by ID.
 func SortBinned(all []Binned) {
 	slices.SortFunc(all, func(a, b Binned) int { return cmp.Or(b.Removed.Compare(a.Removed), cmp.Compare(a.ID, b.ID)) })
 }

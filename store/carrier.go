@@ -16,7 +16,7 @@ type Source interface {
 	// purged ones.
 	Holdings(ctx context.Context) ([]Holding, error)
 	// Lines yields the stored lines of a session without their newlines, also for a session
-	// in the bin. Damaged lines are yielded unchanged. An incomplete last line, which was
+	// in the trash bin. Damaged lines are yielded unchanged. An incomplete last line, which was
 	// never acknowledged, is skipped. A line is valid until the next iteration.
 	Lines(ctx context.Context, id firn.ID) iter.Seq2[[]byte, error]
 	// Bindings returns all keys and their sessions, including keys whose session cannot be
@@ -31,7 +31,7 @@ type Loader interface {
 	// prefix of the given lines, and the remaining ones are appended; otherwise Load
 	// returns ErrConflict and changes nothing. A new session is created completely or not
 	// at all. Load also applies the archived and removed state of h, unless the session is
-	// already archived or in the bin.
+	// already archived or in the trash bin.
 	Load(ctx context.Context, h Holding, lines iter.Seq2[[]byte, error]) (Loaded, error)
 }
 
@@ -43,7 +43,7 @@ type Holding struct {
 	Bytes    int64
 	Modified time.Time
 	Archived bool
-	// Removed is set for a session in the bin, with the Reason of its removal.
+	// Removed is set for a session in the trash bin, with the Reason of its removal.
 	Removed bool
 	Reason  string
 	// Receipt is set for a purged session, of which nothing else is left.

@@ -185,7 +185,7 @@ type Info struct {
 	// Archived and Hidden sessions are listed only on request.
 	Archived, Hidden bool
 	// Empty is set if the session has only a header, settings, records of its keys, and
-	// tombstones: nothing was said in it, and it has no title. It is never set for a session
+	// tombstones: it has no messages and no title. It is never set for a session
 	// of another tool.
 	Empty bool
 	// Fault describes why the session cannot be read; empty if it can.

@@ -134,12 +134,12 @@ func (f *fitter) unknown(s *shape, name, path string) {
 	for i, m := range s.members {
 		known[i] = m.name
 	}
-	said := fmt.Sprintf("%s is unknown", strconv.Quote(firn.CutText(join(path, name), 80)))
+	problem := fmt.Sprintf("%s is unknown", strconv.Quote(firn.CutText(join(path, name), 80)))
 	switch {
 	case len(known) == 0:
-		f.addProblem("", "%s: there are none", said)
+		f.addProblem("", "%s (no arguments are allowed)", problem)
 	default:
-		f.addProblem("", "%s: known are only %s", said, enumerate(known))
+		f.addProblem("", "%s (known: %s)", problem, enumerate(known))
 	}
 }
 
@@ -178,13 +178,13 @@ func (f *fitter) fitText(s *shape, raw json.RawMessage, path string) json.RawMes
 	if len(s.enum) == 0 {
 		return raw
 	}
-	if said := unquote(raw); !slices.Contains(s.enum, said) {
+	if text := unquote(raw); !slices.Contains(s.enum, text) {
 		for _, one := range s.enum {
-			if strings.EqualFold(one, strings.TrimSpace(said)) {
+			if strings.EqualFold(one, strings.TrimSpace(text)) {
 				return quote(one)
 			}
 		}
-		f.addProblem(path, "must be %s, not %s", alternatives(s.enum), strconv.Quote(firn.CutText(said, 80)))
+		f.addProblem(path, "must be %s, not %s", alternatives(s.enum), strconv.Quote(firn.CutText(text, 80)))
 	}
 	return raw
 }
@@ -233,13 +233,13 @@ func wholeNumber(s string) (int64, bool) {
 }
 
 func (f *fitter) fitTruth(raw json.RawMessage, path string) json.RawMessage {
-	said := string(raw)
+	text := string(raw)
 	if raw[0] == '"' {
-		said = strings.ToLower(strings.TrimSpace(unquote(raw)))
+		text = strings.ToLower(strings.TrimSpace(unquote(raw)))
 	}
-	switch said {
+	switch text {
 	case "true", "false":
-		return json.RawMessage(said)
+		return json.RawMessage(text)
 	}
 	f.mismatch(truth, raw, path)
 	return raw

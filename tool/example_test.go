@@ -24,5 +24,5 @@ func ExampleNew() {
 	// Output:
 	// {"type":"object","properties":{"city":{"type":"string","description":"The name of the city."},"days":{"type":"integer","description":"How many days ahead."}},"required":["city"],"additionalProperties":false}
 	// snow in Inari for 3 days <nil>
-	// invalid arguments for weather: "town" is unknown: known are only city and days; city is missing
+	// invalid arguments for weather: "town" is unknown (known: city and days); city is missing
 }

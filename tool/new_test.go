@@ -140,9 +140,9 @@ func TestInvalidArguments(t *testing.T) {
 		"a list":          {`[1]`, `want an object, not a list`},
 		"a number":        {`7`, `want an object, not 7`},
 		"a text":          {`"hello"`, `want an object, not the text "hello"`},
-		"unknown":         {`{"id":"1","text":"t","file":1}`, `"file" is unknown: known are only text, mode, count, size, ratio, yes, maybe, names, matrix, table, inner, any, raw, when, Plain and id`},
+		"unknown":         {`{"id":"1","text":"t","file":1}`, `"file" is unknown (known: text, mode, count, size, ratio, yes, maybe, names, matrix, table, inner, any, raw, when, Plain and id)`},
 		"wrong case":      {`{"id":"1","Text":"t"}`, `"Text" is unknown`},
-		"unknown inside":  {`{"id":"1","text":"t","inner":{"x":1}}`, `"inner.x" is unknown: known are only deep and self`},
+		"unknown inside":  {`{"id":"1","text":"t","inner":{"x":1}}`, `"inner.x" is unknown (known: deep and self)`},
 		"object for text": {`{"id":"1","text":{"a":1}}`, `text must be a text, not an object`},
 		"text for number": {`{"id":"1","text":"t","count":"many"}`, `count must be a whole number, not the text "many"`},
 		"half":            {`{"id":"1","text":"t","count":2.5}`, `count must be a whole number, not 2.5`},
@@ -194,7 +194,7 @@ func TestToolWithoutArguments(t *testing.T) {
 	if got := call(t, tl, nil); got != "ran" {
 		t.Errorf("got %q", got)
 	}
-	has(t, fails(t, tl, args{"a": 1}).Error(), `"a" is unknown: there are none`)
+	has(t, fails(t, tl, args{"a": 1}).Error(), `"a" is unknown (no arguments are allowed)`)
 }
 
 func TestCanceledCallDoesNotStart(t *testing.T) {

@@ -43,7 +43,7 @@ type Maintenance struct {
 	Mode string    `json:"mode"`
 	Done bool      `json:"done"`
 	At   time.Time `json:"at"`
-	// Sessions is the number of sessions, Bytes their total size. The bin is counted
+	// Sessions is the number of sessions, Bytes their total size. The trash bin is counted
 	// separately, in BinSessions and BinBytes.
 	Sessions    int   `json:"sessions"`
 	Bytes       int64 `json:"bytes"`
@@ -64,8 +64,8 @@ type Maintenance struct {
 	Erased   int `json:"erased,omitempty"`
 	Failed   int `json:"failed,omitempty"`
 	Spared   int `json:"spared,omitempty"`
-	// BytesBinned is the number of bytes moved to the bin, where they take up space until
-	// they are erased. BytesErased is the number of bytes erased from the bin permanently.
+	// BytesBinned is the number of bytes moved to the trash bin, where they take up space until
+	// they are erased. BytesErased is the number of bytes erased from the trash bin permanently.
 	BytesBinned int64 `json:"bytesBinned"`
 	BytesErased int64 `json:"bytesErased,omitempty"`
 }
@@ -76,7 +76,7 @@ type Exceeded struct {
 	Setting string `json:"setting"`
 	Agent   string `json:"agent,omitempty"`
 	// Limit is the limit, Is the current value: sessions or bytes. Bin is the number of
-	// those bytes in the bin.
+	// those bytes in the trash bin.
 	Limit int64 `json:"limit"`
 	Is    int64 `json:"is"`
 	Bin   int64 `json:"bin,omitempty"`
@@ -84,7 +84,8 @@ type Exceeded struct {
 
 // Action is a maintenance action on a session.
 type Action struct {
-	// Do is remove (move to the bin), archive, or erase (delete from the bin permanently).
+	// Do is remove (move to the trash bin), archive, or erase (delete from the trash bin
+	// permanently).
 	Do      string  `json:"do"`
 	Session firn.ID `json:"session"`
 	Agent   string  `json:"agent,omitempty"`

@@ -20,7 +20,7 @@ type StoredSession struct {
 	Bytes    int64     `json:"bytes"`
 	Modified time.Time `json:"modified,omitzero"`
 	Archived bool      `json:"archived,omitempty"`
-	// Removed means that it is in the bin, Reason why.
+	// Removed means that it is in the trash bin, Reason why.
 	Removed bool   `json:"removed,omitempty"`
 	Reason  string `json:"reason,omitempty"`
 	// Receipt is the receipt of a purged session; nothing else is left of it.

@@ -48,7 +48,7 @@ type Hide struct {
 // Remove is a request to remove a session.
 type Remove struct {
 	Reason string `json:"reason,omitempty"`
-	// Bin moves its files to the bin; otherwise it is only hidden.
+	// Bin moves its files to the trash bin; otherwise it is only hidden.
 	Bin bool `json:"bin,omitempty"`
 }
 
@@ -56,7 +56,7 @@ type Remove struct {
 type Removed struct {
 	Session firn.ID `json:"session"`
 	Title   string  `json:"title,omitempty"`
-	// Bin means that its files are in the bin; otherwise it is hidden.
+	// Bin means that its files are in the trash bin; otherwise it is hidden.
 	Bin bool `json:"bin,omitempty"`
 	// Parts is the number of files, Files their paths, Bytes their size.
 	Parts int      `json:"parts"`

@@ -48,7 +48,7 @@ type Session struct {
 	End      firn.Pos `json:"end"`
 	Archived bool     `json:"archived,omitempty"`
 	Hidden   bool     `json:"hidden,omitempty"`
-	// Empty means that nothing was said in the session and that it has no title. Lists
+	// Empty means that the session has no messages and no title. Lists
 	// leave it out.
 	Empty bool `json:"empty,omitempty"`
 	// Live means that a turn is running, Since is when it started, Queued the number of

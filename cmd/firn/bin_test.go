@@ -20,8 +20,8 @@ func binTalk(t *testing.T, p *pair, home, title string) string {
 	return string(s.ID)
 }
 
-// TestBin lists the trash, restores from it by title and ID, and empties it: on a home without
-// a gateway, with one, and with sessions in an embedded server.
+// TestBin lists the trash bin, restores from it by title and ID, and empties it: on a home
+// without a gateway, with one, and with sessions in an embedded server.
 func TestBin(t *testing.T) {
 	for name, start := range map[string]func(t *testing.T, home string) []string{
 		"alone":  func(*testing.T, string) []string { return nil },
@@ -103,6 +103,6 @@ func TestMaintenanceReport(t *testing.T) {
 		t.Errorf("got\n%s", out)
 	}
 	if out := p.must(home, "", "bin", "ls"); !strings.Contains(out, "the trash bin is empty") {
-		t.Errorf("the bin has\n%s", out)
+		t.Errorf("the trash bin has\n%s", out)
 	}
 }

@@ -307,7 +307,7 @@ func (l *lists) compare(all []sight, want map[firn.ID]listing) {
 }
 
 // compareTable compares the sessions of keys with sessions.json. A key of a session in the
-// trash has no target until the session is restored; its row stays.
+// trash bin has no target until the session is restored; its row stays.
 func (l *lists) compareTable(keys map[string]firn.ID, there map[firn.ID]listing) {
 	l.t.Helper()
 	data, err := os.ReadFile(filepath.Join(l.home, "agents", "main", "sessions", "sessions.json"))

@@ -115,7 +115,7 @@ func (l *lists) words(line, id string) []string {
 	return words
 }
 
-// binned is a session in the bin, or a name of none.
+// binned is a session in the trash bin, or a name of none.
 func (l *lists) binned() string {
 	st, err := filestore.Open(l.home, filestore.Options{ReadOnly: true})
 	if err != nil {

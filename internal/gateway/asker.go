@@ -191,7 +191,7 @@ func AskerRestricted(e firn.Entry) bool {
 }
 
 // signEntries marks entries appended by a restricted asker as the asker's own, replacing
-// any such mark, so that nobody can write on behalf of others. It rejects queue entries,
+// any such mark, so that clients cannot write on behalf of others. It rejects queue entries,
 // which only the gateway writes.
 func signEntries(entries []firn.Entry, a Asker) error {
 	if a.unrestricted() {

@@ -14,7 +14,7 @@ import (
 	"firn.dev/wire"
 )
 
-// Bin lists the sessions in the bin, the most recently removed first.
+// Bin lists the sessions in the trash bin, the most recently removed first.
 func (g *sessionRemover) Bin(ctx context.Context) (wire.Bin, error) {
 	all, err := g.binned(ctx)
 	if err != nil {
@@ -38,7 +38,7 @@ func (g *sessionRemover) binned(ctx context.Context) ([]store.Binned, error) {
 	return binner.Bin(ctx)
 }
 
-// binnedSession returns a session in the bin, or the error none.
+// binnedSession returns a session in the trash bin, or the error none.
 func (g *sessionRemover) binnedSession(ctx context.Context, id firn.ID, none error) (wire.Session, error) {
 	all, err := g.binned(ctx)
 	if err != nil {
@@ -52,7 +52,7 @@ func (g *sessionRemover) binnedSession(ctx context.Context, id firn.ID, none err
 	return wire.Session{}, none
 }
 
-// inBin converts a session in the bin to the protocol.
+// inBin converts a session in the trash bin to the protocol.
 func inBin(b *store.Binned, m maintenance.Settings) wire.Binned {
 	out := wire.Binned{
 		Session: b.ID, Agent: b.Agent, Key: b.Key, Title: cmp.Or(b.Title, b.Prompt), Removed: b.Removed, Reason: b.Reason,
@@ -64,11 +64,11 @@ func inBin(b *store.Binned, m maintenance.Settings) wire.Binned {
 	return out
 }
 
-// binLock is the lock held while sessions leave the bin, so that a session being restored
+// binLock is the lock held while sessions leave the trash bin, so that a session being restored
 // is not erased.
 const binLock = "bin"
 
-// EmptyBin permanently erases sessions in the bin: the named ones or all, limited to those
+// EmptyBin permanently erases sessions in the trash bin: the named ones or all, limited to those
 // removed before a time. Each leaves a receipt. Notes made from them are kept, unlike those
 // of a purged session.
 func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.EmptiedBin, error) {
@@ -98,7 +98,7 @@ func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.Em
 		}
 		one := inBin(b, maintenance.Settings{})
 		if !e.Plan {
-			if err := g.eraseBinned(many, remover, b.ID, cmp.Or(e.Reason, "the bin was emptied")); err != nil {
+			if err := g.eraseBinned(many, remover, b.ID, cmp.Or(e.Reason, "the trash bin was emptied")); err != nil {
 				one.Error = err.Error()
 			}
 		}
@@ -117,8 +117,8 @@ func (g *sessionRemover) EmptyBin(ctx context.Context, e wire.EmptyBin) (wire.Em
 	return out, nil
 }
 
-// eraseBinned erases a session in the bin. It returns [firn.ErrConflict] if the session was
-// restored in the meantime.
+// eraseBinned erases a session in the trash bin. It returns [firn.ErrConflict] if the session
+// was restored in the meantime.
 func (g *sessionRemover) eraseBinned(ctx context.Context, remover store.Remover, id firn.ID, reason string) error {
 	defer g.locks.lock(binLock)()
 	switch err := g.CheckExists(ctx, id); {
@@ -135,7 +135,7 @@ func (g *sessionRemover) eraseBinned(ctx context.Context, remover store.Remover,
 	return err
 }
 
-// reportBin adds the contents of the bin to a report and returns them. A store without a
+// reportBin adds the contents of the trash bin to a report and returns them. A store without a
 // bin has none.
 func (g *sessionRemover) reportBin(ctx context.Context, report *wire.Maintenance) ([]store.Binned, error) {
 	all, err := g.binned(ctx)
@@ -152,7 +152,7 @@ func (g *sessionRemover) reportBin(ctx context.Context, report *wire.Maintenance
 	return all, err
 }
 
-// eraseDue erases the sessions in the bin that have passed their retention, or only adds
+// eraseDue erases the sessions in the trash bin that have passed their retention, or only adds
 // them to the report.
 func (g *sessionRemover) eraseDue(ctx context.Context, m maintenance.Settings, bin []store.Binned, report *wire.Maintenance, dryRun bool) error {
 	actions := maintenance.PlanBin(report.At, bin, m)

@@ -63,7 +63,7 @@ func (g *inbox) describe(ctx context.Context, setup *Setup, j *timer.Job) (wire.
 	return out, nil
 }
 
-// runs returns the sessions of a job, newest first. Sessions in the bin are not included.
+// runs returns the sessions of a job, newest first. Sessions in the trash bin are not included.
 func (g *inbox) runs(ctx context.Context, k route.Key) ([]store.Info, error) {
 	var runs []store.Info
 	for info, err := range g.Every(ctx, store.Query{Key: k.String()}) {

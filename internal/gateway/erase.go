@@ -74,7 +74,7 @@ func (g *sessionRemover) planErasure(ctx context.Context, id firn.ID, names []fi
 	return p, err
 }
 
-// planEraseAll plans the erasure of a whole session. The texts of a session in the bin are
+// planEraseAll plans the erasure of a whole session. The texts of a session in the trash bin are
 // unknown. An unreadable session can be erased too; then unread is set.
 func (g *sessionRemover) planEraseAll(ctx context.Context, id firn.ID) (erasure, error) {
 	var p erasure

@@ -14,13 +14,13 @@ import (
 	"firn.dev/wire"
 )
 
-// Maintain applies the retention settings. If they are not enforced, or with dryRun, it
-// only reports exactly what it would do. Sessions of idle sub-agents are archived even if
-// the settings are not enforced, except with dryRun. Protected sessions are never touched:
-// running and pinned ones, main conversations and groups, and sessions that their key
-// points at. Removed sessions are in the bin, from which [Gateway.Restore] restores them. A
-// session used in the meantime is spared. Sessions are erased from the bin only if a
-// setting requires it; those removed in this run are not erased in the same run.
+// Maintain applies the retention settings. If they are not enforced, or with dryRun, it only
+// reports exactly what it would do. Sessions of idle sub-agents are archived even if the
+// settings are not enforced, except with dryRun. Protected sessions are never touched: running
+// and pinned ones, main conversations and groups, and sessions that their key points at.
+// Removed sessions are in the trash bin, from which [Gateway.Restore] restores them. A session
+// used in the meantime is spared. Sessions are erased from the trash bin only if a setting
+// requires it; those removed in this run are not erased in the same run.
 func (g *maintainer) Maintain(ctx context.Context, m maintenance.Settings, dryRun bool) (wire.Maintenance, error) {
 	report := wire.Maintenance{Mode: m.Mode(), At: g.now(), Actions: []wire.Action{}, Protected: make(map[string]int)}
 	if err := m.Check(); err != nil {

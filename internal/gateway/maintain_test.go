@@ -94,7 +94,7 @@ func chosen(m wire.Maintenance) string {
 	return strings.Join(names, ", ")
 }
 
-// all lists the sessions that are not in the bin.
+// all lists the sessions that are not in the trash bin.
 func (o *office) all() []firn.ID {
 	o.t.Helper()
 	var ids []firn.ID

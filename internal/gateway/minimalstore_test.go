@@ -21,12 +21,12 @@ func TestMinimalStore(t *testing.T) {
 	r := newRoom(t, bare{memRoomStore()}, "")
 	id := r.talk(2)
 	for what, err := range map[string]error{
-		"a key":       errOf(r.NewSession(r.ctx, wire.NewSession{Key: "main"})),
-		"by key":      errOf(r.Resolve(r.ctx, "@main")),
-		"archive":     errOf(r.Patch(r.ctx, id, wire.Patch{Archived: new(true)})),
-		"the bin":     errOf(r.Remove(r.ctx, id, wire.Remove{Bin: true})),
-		"purge":       errOf(r.Purge(r.ctx, id, wire.Erase{Sure: id})),
-		"fork to key": errOf(r.Fork(r.ctx, id, wire.Fork{Key: "x"})),
+		"a key":         errOf(r.NewSession(r.ctx, wire.NewSession{Key: "main"})),
+		"by key":        errOf(r.Resolve(r.ctx, "@main")),
+		"archive":       errOf(r.Patch(r.ctx, id, wire.Patch{Archived: new(true)})),
+		"the trash bin": errOf(r.Remove(r.ctx, id, wire.Remove{Bin: true})),
+		"purge":         errOf(r.Purge(r.ctx, id, wire.Erase{Sure: id})),
+		"fork to key":   errOf(r.Fork(r.ctx, id, wire.Fork{Key: "x"})),
 	} {
 		isKind(t, what, err, wire.Unsupported)
 	}

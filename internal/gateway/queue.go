@@ -142,9 +142,9 @@ func joinParts(all, dropped []waiting) []firn.Part {
 	return parts
 }
 
-// queuedIn returns the messages of a path that are still queued, in order: those that no
-// later message of the path is or names. Messages queued before the head was moved belong
-// to the branch that was left.
+// queuedIn returns the messages of a path that are still queued, in order. A message is no
+// longer queued once a later message of the path has or lists its ID. Messages queued before
+// the head was moved belong to the abandoned branch.
 func queuedIn(p window.Path) []waiting {
 	var queue []waiting
 	for _, e := range p.Entries {

@@ -11,7 +11,7 @@ import (
 	"firn.dev/wire"
 )
 
-// Remove hides a session from lists, or with Bin moves its files to the bin, which is
+// Remove hides a session from lists, or with Bin moves its files to the trash bin, which is
 // rejected while a turn is running. No data is lost; [Gateway.Restore] undoes it. Removing
 // a hidden session is not an error.
 func (g *sessionRemover) Remove(ctx context.Context, id firn.ID, r wire.Remove) (wire.Removed, error) {
@@ -87,7 +87,7 @@ func (g *sessionRemover) remover(id firn.ID) (store.Remover, error) {
 	return remover, nil
 }
 
-// Restore undoes [Gateway.Remove]. A session in the bin must be named by its full ID.
+// Restore undoes [Gateway.Remove]. A session in the trash bin must be named by its full ID.
 func (g *sessionRemover) Restore(ctx context.Context, id firn.ID) (wire.Session, error) {
 	err := g.CheckExists(ctx, id)
 	if errors.Is(err, firn.ErrNotFound) {
@@ -110,7 +110,7 @@ func (g *sessionRemover) Restore(ctx context.Context, id firn.ID) (wire.Session,
 	return g.reader.updated(g.reader.session(ctx, id))
 }
 
-// restoreFromBin restores a session from the bin.
+// restoreFromBin restores a session from the trash bin.
 func (g *sessionRemover) restoreFromBin(ctx context.Context, remover store.Remover, id firn.ID) error {
 	defer g.locks.lock(binLock)()
 	return remover.Restore(ctx, id)
@@ -229,7 +229,7 @@ func (g *sessionRemover) erasedFiles(ctx context.Context, s wire.Session, whole 
 		return files, bytes, nil
 	}
 	names, bytes, err := weigher.Weigh(ctx, s.ID, whole)
-	if errors.Is(err, firn.ErrNotFound) && whole { // a store that cannot inspect its bin
+	if errors.Is(err, firn.ErrNotFound) && whole { // a store that cannot inspect its trash bin
 		return files, s.Bytes, nil
 	}
 	return append(files, names...), bytes, err

@@ -33,7 +33,7 @@ func TestRemoveAndRestore(t *testing.T) {
 			}
 			_, err := r.Session(r.ctx, string(id))
 			if bin {
-				isKind(t, "a session in the bin", err, wire.NotFound)
+				isKind(t, "a session in the trash bin", err, wire.NotFound)
 			} else if err != nil {
 				t.Errorf("a hidden session cannot be read: %v", err)
 			}
@@ -63,14 +63,14 @@ func TestRemoveAndRestore(t *testing.T) {
 	})
 }
 
-// TestRestoreUndoesBoth restores a session that was hidden and then moved to the bin.
+// TestRestoreUndoesBoth restores a session that was hidden and then moved to the trash bin.
 func TestRestoreUndoesBoth(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id := r.talk(1)
 		got(r.Remove(r.ctx, id, wire.Remove{}))(t)
 		rest := r.busy(id)
 		_, err := r.Remove(r.ctx, id, wire.Remove{Bin: true})
-		isKind(t, "the bin while a turn is running", err, wire.Busy)
+		isKind(t, "the trash bin while a turn is running", err, wire.Busy)
 		rest()
 		got(r.Remove(r.ctx, id, wire.Remove{Bin: true}))(t)
 		if s := got(r.Restore(r.ctx, id))(t); s.Hidden || s.State.Turns != 1 {
@@ -197,7 +197,7 @@ func TestPurgeSession(t *testing.T) {
 
 		binned := r.talk(1)
 		got(r.Remove(r.ctx, binned, wire.Remove{Bin: true}))(t)
-		got(r.Purge(r.ctx, binned, wire.Erase{Sure: binned}))(t) // also from the bin
+		got(r.Purge(r.ctx, binned, wire.Erase{Sure: binned}))(t) // also from the trash bin
 		_, err = r.Purge(r.ctx, "nobody", wire.Erase{Sure: "nobody"})
 		isKind(t, "no session", err, wire.NotFound)
 		_, err = r.Purge(r.ctx, "../x", wire.Erase{Sure: "../x"})

@@ -14,13 +14,13 @@ import (
 	"firn.dev/wire"
 )
 
-// Resolve finds a session by name. A name is one of these, in order of precedence: the ID;
-// the title, or the first prompt of an untitled session, then the same ignoring case; @ and a key; a prefix or a suffix
-// of the ID, of at least four characters; a prefix of the title or prompt, of the same
-// length; whole words of it. IDs of one day have a common prefix, so suffixes distinguish
-// them. Archived and hidden sessions are included, those in the bin are not. If no session
-// or several match, Resolve returns a [wire.Problem] of kind NotFound or Ambiguous that
-// names candidates.
+// Resolve finds a session by name. A name is one of these, in order of precedence: the ID; the
+// title, or the first prompt of an untitled session, then the same ignoring case; @ and a key;
+// a prefix or a suffix of the ID, of at least four characters; a prefix of the title or
+// prompt, of the same length; whole words of it. IDs of one day have a common prefix, so
+// suffixes distinguish them. Archived and hidden sessions are included, those in the trash bin
+// are not. If no session or several match, Resolve returns a [wire.Problem] of kind NotFound
+// or Ambiguous that names candidates.
 func (g *sessionReader) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	switch {
 	case ref == "" || ref == "-":

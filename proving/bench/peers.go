@@ -386,7 +386,7 @@ func (r compared) winner() string {
 	}
 	slices.SortFunc(names, func(a, b string) int { return int(r.by[a].Time - r.by[b].Time) })
 	if len(names) < 2 {
-		return "nobody to compare with"
+		return "nothing to compare with"
 	}
 	return fmt.Sprintf("%s, %.1f ×", names[0], ratio(r.by[names[1]].Time, r.by[names[0]].Time))
 }

@@ -86,7 +86,7 @@ func (n *peerBench) handOff(home string) (string, error) {
 	}
 	_, rest, ok := strings.Cut(string(out), "resume ")
 	if !ok {
-		return "", fmt.Errorf("hand over: it says %q", out)
+		return "", fmt.Errorf("hand over: got %q", out)
 	}
 	return strings.Trim(strings.Fields(rest)[0], "'\"`"), nil
 }

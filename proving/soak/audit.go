@@ -198,13 +198,13 @@ func (a *auditor) shape(t expected) (wrong []string) {
 				wrong = append(wrong, fmt.Sprintf("session %s is forked: %s", id, f))
 			}
 			if b.heads > 0 && slices.Contains(a.strict, id) {
-				wrong = append(wrong, fmt.Sprintf("the head of session %s was moved %d times by nobody", id, b.heads))
+				wrong = append(wrong, fmt.Sprintf("the head of session %s was moved %d times without a request", id, b.heads))
 			}
 		case b.fork: // copied with its branches
 		case b.heads < t.moved[id] || b.heads > 2*t.moves[id]: // a summary is a separate entry
 			wrong = append(wrong, fmt.Sprintf("the head of session %s was moved %d times, %d were acknowledged and %d asked for", id, b.heads, t.moved[id], t.moves[id]))
 		case len(b.forks) > t.moves[id]: // an answer that was appended while the head was moved
-			wrong = append(wrong, fmt.Sprintf("session %s has %d branches beside %d moves: %s", id, len(b.forks), t.moves[id], strings.Join(b.forks, "; ")))
+			wrong = append(wrong, fmt.Sprintf("session %s has %d branches and %d moves: %s", id, len(b.forks), t.moves[id], strings.Join(b.forks, "; ")))
 		}
 	}
 	return wrong
@@ -235,7 +235,7 @@ func (a *auditor) messages(t expected, end bool) (wrong []string) {
 		}
 		l := lane{what.client, what.session}
 		if before := last[l]; at[0].entry < before.entry || at[0].entry == before.entry && at[0].part < before.part {
-			wrong = append(wrong, fmt.Sprintf("%q stands before what %s said before it in session %s", what.text, what.client, what.session))
+			wrong = append(wrong, fmt.Sprintf("%q precedes an earlier message of %s in session %s", what.text, what.client, what.session))
 		}
 		last[l] = at[0]
 	}

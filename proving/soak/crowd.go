@@ -43,7 +43,7 @@ func (s *soak) hungConnections() error {
 		io.WriteString(conn, hangings[n%len(hangings)]) //nolint:errcheck // it may be closed already
 		if n%100 == 99 {
 			if err := s.served(); err != nil {
-				s.ledger.complain("beside %d connections that hang: %v", n+1, err)
+				s.ledger.complain("with %d hanging connections: %v", n+1, err)
 			}
 		}
 	}
@@ -80,7 +80,7 @@ func (s *soak) deafReaders() error {
 		io.WriteString(conn, strings.Repeat(request, 1+n%3*(n%2))) //nolint:errcheck // it may be closed already
 	}
 	if err := s.served(); err != nil {
-		s.ledger.complain("beside readers that do not read: %v", err)
+		s.ledger.complain("with stalled readers: %v", err)
 	}
 	s.rest(context.Background(), min(s.Pause, 6*time.Second))
 	return nil

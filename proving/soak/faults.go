@@ -144,7 +144,7 @@ func (s *soak) inTurn() {
 	select {
 	case <-s.model.spoke:
 	case <-time.After(patience):
-		s.ledger.complain("nobody asks the model any more")
+		s.ledger.complain("the model is no longer called")
 	}
 }
 

@@ -66,7 +66,7 @@ func (s *soak) isLongEnough() bool {
 func difference(want, got []string) string {
 	for i := range min(len(want), len(got)) {
 		if want[i] != got[i] {
-			return "there is " + want[i] + ", told was " + got[i]
+			return "want " + want[i] + ", got " + got[i]
 		}
 	}
 	return "the end is missing"
@@ -119,7 +119,7 @@ func (s *soak) indexes() {
 	for i := 0; i < 30 && len(t.said) > 0; i++ {
 		what := t.said[s.chance.IntN(len(t.said))]
 		if !s.finds(what) {
-			s.ledger.complain("%q, said in session %s, is not found", what.text, what.session)
+			s.ledger.complain("%q of session %s is not found", what.text, what.session)
 		}
 	}
 	ctx, done := context.WithTimeout(context.Background(), 5*time.Minute)

@@ -316,7 +316,7 @@ func (p *promise) rejectOnFull(ctx context.Context) (string, error) {
 func (p *promise) note(e wire.Event) error {
 	var a wire.Answer
 	if err := json.Unmarshal(e.Data, &a); err != nil || a.Message == "" {
-		return errors.Join(err, errors.New("a turn began, and it is not said with what"))
+		return errors.Join(err, errors.New("the started turn has no message ID"))
 	}
 	p.acknowledged = append(p.acknowledged, a.Message)
 	return nil

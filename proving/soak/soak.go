@@ -211,7 +211,7 @@ func (s *soak) awaitUnchanged() {
 		}
 		before = ends
 	}
-	s.ledger.complain("sessions go on growing when nobody talks")
+	s.ledger.complain("sessions grow without any activity")
 }
 
 // await waits for n further acknowledgments.

@@ -43,7 +43,7 @@ func TestAuditorFinds(t *testing.T) {
 	}{
 		"as it is":          {expected{said: []spoken{is("s", one.ID), is("s", two.ID)}, noted: []spoken{{session: "s", text: "n"}}, lost: []spoken{{session: "s", text: "m"}}, made: []firn.ID{"s"}}, true, ""},
 		"lost":              {expected{said: []spoken{is("s", "gone")}}, true, "is there 0 times"},
-		"out of order":      {expected{said: []spoken{is("s", two.ID), is("s", one.ID)}}, true, "stands before"},
+		"out of order":      {expected{said: []spoken{is("s", two.ID), is("s", one.ID)}}, true, "precedes an earlier"},
 		"a lost note":       {expected{noted: []spoken{{session: "s", text: "m"}}}, true, "is not there once"},
 		"a lost session":    {expected{made: []firn.ID{"x"}}, true, "session x was acknowledged and is not there"},
 		"in no session":     {expected{said: []spoken{is("x", one.ID)}}, true, "is not there"},

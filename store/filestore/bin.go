@@ -14,9 +14,9 @@ import (
 
 var _ store.Binner = (*Store)(nil)
 
-// Bin lists the sessions in the bin. A session is in the bin while the first part of its
-// transcript is in the bin directory: Remove moves that part first, Restore moves it last.
-// An unreadable manifest is reported as the Fault of its session.
+// Bin lists the sessions in the trash bin. A session is in the trash bin while the first part
+// of its transcript is in the trash bin directory: Remove moves that part first, Restore moves
+// it last. An unreadable manifest is reported as the Fault of its session.
 func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	if err := st.startCall(ctx); err != nil {
 		return nil, err
@@ -24,7 +24,7 @@ func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	defer st.finishCall()
 	entries, err := st.fs.ReadDir(filepath.Join(st.home, "bin"))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
-		return nil, fmt.Errorf("list the bin: %w", err)
+		return nil, fmt.Errorf("list the trash bin: %w", err)
 	}
 	var ids []firn.ID
 	for _, e := range entries {
@@ -38,7 +38,7 @@ func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 		return func(i int) { found[i], errs[i] = st.binned(&in, ids[i]) }
 	})
 	if err := errors.Join(append(errs, ctx.Err())...); err != nil {
-		return nil, fmt.Errorf("list the bin: %w", err)
+		return nil, fmt.Errorf("list the trash bin: %w", err)
 	}
 	all := found[:0]
 	for _, b := range found {
@@ -50,7 +50,7 @@ func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	return all, nil
 }
 
-// binned returns the session in a directory of the bin. It returns a zero Binned if there
+// binned returns the session in a directory of the trash bin. It returns a zero Binned if there
 // is none.
 func (st *inspection) binned(in *inspector, id firn.ID) (store.Binned, error) {
 	m, manifestErr := st.mover.manifest(id)
@@ -80,7 +80,7 @@ func (st *inspection) binned(in *inspector, id firn.ID) (store.Binned, error) {
 	return b, err
 }
 
-// binSize returns the total size of the files in the bin directory of a session.
+// binSize returns the total size of the files in the trash bin directory of a session.
 func (st *inspection) binSize(id firn.ID) (int64, error) {
 	entries, err := st.fs.ReadDir(st.binDir(id))
 	if errors.Is(err, fs.ErrNotExist) {

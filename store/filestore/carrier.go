@@ -122,7 +122,7 @@ func (st *loader) tooLong(line journal.Line) error {
 	return fmt.Errorf("%w: the line at byte %d of part %d has %d bytes, and %d are allowed; raise store.max_line to copy the session", firn.ErrTooLarge, offset, part+1, end-offset, st.opts.MaxLine)
 }
 
-// findTranscript returns the first file of a session, also of one in the bin.
+// findTranscript returns the first file of a session, also of one in the trash bin.
 func (st *loader) findTranscript(id firn.ID) (string, error) {
 	_, path, err := st.locate(id)
 	if !errors.Is(err, firn.ErrNotFound) {
@@ -224,7 +224,7 @@ func (st *loader) loadReceipt(r store.Receipt, purged bool) error {
 		return nil
 	}
 	if _, err := st.findTranscript(r.Session); err == nil {
-		return fmt.Errorf("%w: it was purged there, and is here", firn.ErrConflict)
+		return fmt.Errorf("%w: it was purged there but exists here", firn.ErrConflict)
 	} else if !errors.Is(err, firn.ErrNotFound) {
 		return err
 	}
@@ -276,7 +276,7 @@ func (st *loader) loadMore(ctx context.Context, id firn.ID, binned bool, lines i
 	}
 	for line, err := range lines {
 		if err == nil && binned {
-			err = fmt.Errorf("%w: it is in the bin here, and has more lines there", firn.ErrConflict)
+			err = fmt.Errorf("%w: it is in the trash bin here and has more lines there", firn.ErrConflict)
 		}
 		if err == nil {
 			err = ctx.Err()

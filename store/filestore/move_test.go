@@ -49,7 +49,7 @@ func TestConcurrentMoves(t *testing.T) {
 					t.Fatalf("round %d: of 4 entries %d are left", round, n)
 				}
 				if left := reviewFiles(t, home, "bin/*/*"); len(left) > 0 {
-					t.Fatalf("round %d: left in the bin: %q", round, left)
+					t.Fatalf("round %d: left in the trash bin: %q", round, left)
 				}
 			}
 		})
@@ -82,7 +82,7 @@ func TestRestoreKeepsUnknownFiles(t *testing.T) {
 		t.Errorf("%d entries were restored", n)
 	}
 	if left := reviewFiles(t, home, "bin/*/*"); len(left) != 1 || left[0] != filepath.Base(unknown) {
-		t.Errorf("left in the bin: %q", left)
+		t.Errorf("left in the trash bin: %q", left)
 	}
 	if len(texts) != 1 || !strings.Contains(texts[0], filepath.Base(unknown)) {
 		t.Errorf("the reports are %q", texts)

@@ -77,7 +77,7 @@ type inspection struct {
 	}
 }
 
-// mover moves the files of sessions to the bin and back.
+// mover moves the files of sessions to the trash bin and back.
 type mover struct {
 	*homeDir
 	moving sync.Mutex // see withMoveLock

@@ -30,7 +30,7 @@ const (
 
 func writerSession(n int) firn.ID { return firn.ID("s" + strconv.Itoa(n)) }
 
-// writerRole appends to several sessions, binds keys, and moves a session to the bin and
+// writerRole appends to several sessions, binds keys, and moves a session to the trash bin and
 // back, until it is killed. It reports everything when it is done, and binding a key also
 // before.
 func writerRole(t *testing.T, p *player) {
@@ -197,7 +197,7 @@ func (l *ledger) check(home string) error {
 	for id := range l.acks {
 		r, err := readSession(look, id)
 		if id == movedSession && errors.Is(err, firn.ErrNotFound) {
-			continue // it is in the bin
+			continue // it is in the trash bin
 		}
 		if err == nil {
 			err = l.checkSession(id, r)

@@ -21,7 +21,7 @@ import (
 // powerHome is the home on a disk in memory.
 const powerHome = "/home"
 
-// whereabouts is the location of a session that is moved to the bin and back.
+// whereabouts is the location of a session that is moved to the trash bin and back.
 type whereabouts int
 
 const (
@@ -194,7 +194,7 @@ func (w *powerWorld) ownAgent(st *filestore.Store, id firn.ID, agent string) boo
 	return errors.Is(err, firn.ErrConflict) || w.went(err)
 }
 
-// move appends to a session through one store, and moves it to the bin and back through
+// move appends to a session through one store, and moves it to the trash bin and back through
 // another.
 func (w *powerWorld) move(add, away *filestore.Store, id firn.ID) bool {
 	ctx := context.Background()
@@ -279,7 +279,7 @@ func (w *powerWorld) purgeAll(st *filestore.Store) bool {
 	w.mu.Lock()
 	w.last[id], w.gone[id] = e.Body.(*firn.Message).Text(), false
 	w.mu.Unlock()
-	if id[len(id)-1]%2 == 0 && !w.went(st.Remove(ctx, id, "first to the bin")) {
+	if id[len(id)-1]%2 == 0 && !w.went(st.Remove(ctx, id, "first to the trash bin")) {
 		return false
 	}
 	if _, err := st.Purge(ctx, id, "asked for"); !w.went(err) {
@@ -370,7 +370,7 @@ func (w *powerWorld) checkMoved(st *filestore.Store) error {
 		_, err := readSession(st, id)
 		there := !errors.Is(err, firn.ErrNotFound)
 		if there && err != nil || at == inPlace && !there || at == inBin && there {
-			return fmt.Errorf("session %s should be in place (1) or in the bin (2): %d: %w", id, at, err)
+			return fmt.Errorf("session %s should be in place (1) or in the trash bin (2): %d: %w", id, at, err)
 		}
 		if err == nil { // it is complete
 			if err := w.checkRest(st, id); err != nil {
@@ -495,7 +495,7 @@ func TestPowerCutAgainAndAgain(t *testing.T) {
 }
 
 // TestPowerCutAfterHalfRestored interrupts a Restore after all files were moved but before
-// the bin was cleared. Entries appended then must survive a power failure.
+// the trash bin was cleared. Entries appended then must survive a power failure.
 func TestPowerCutAfterHalfRestored(t *testing.T) {
 	t.Parallel()
 	for n := range uint64(40) {

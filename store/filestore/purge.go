@@ -78,7 +78,7 @@ func (st *eraser) purgeSession(id firn.ID, reason string) (store.Receipt, error)
 	return receipt, st.saveReceipt(st.receiptPath(id), erasure{Receipt: receipt})
 }
 
-// checkExists returns ErrNotFound if a session is neither in its directory nor in the bin.
+// checkExists returns ErrNotFound if a session is neither in its directory nor in the trash bin.
 func (st *eraser) checkExists(id firn.ID) error {
 	_, _, err := st.locate(id)
 	if errors.Is(err, firn.ErrNotFound) {
@@ -149,7 +149,7 @@ func (st *eraser) eraseFileSet(p fileSet, receipt *store.Receipt) (err error) {
 	return st.eraseFiles(p.dir, p.files, receipt)
 }
 
-// findFiles returns the directory and files of a session, also of one in the bin.
+// findFiles returns the directory and files of a session, also of one in the trash bin.
 func (st *eraser) findFiles(id firn.ID) (dir string, files []string, err error) {
 	_, path, err := st.locate(id)
 	if err == nil {
@@ -166,7 +166,7 @@ func (st *eraser) findFiles(id firn.ID) (dir string, files []string, err error) 
 	return st.binDir(id), m.Files, st.finishRemoval(m)
 }
 
-// finishRemoval moves files that an interrupted Remove or Restore left outside the bin.
+// finishRemoval moves files that an interrupted Remove or Restore left outside the trash bin.
 func (st *eraser) finishRemoval(m manifest) error {
 	dir := st.sessionsDir(m.Agent)
 	for _, name := range m.Files {

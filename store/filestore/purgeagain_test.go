@@ -15,7 +15,7 @@ import (
 // TestPurgeIsNotUndone checks that another process that had a purged session open
 // saves nothing of it.
 func TestPurgeIsNotUndone(t *testing.T) {
-	for name, removed := range map[string]bool{"in its place": false, "in the bin": true} {
+	for name, removed := range map[string]bool{"in its place": false, "in the trash bin": true} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			a, b := reviewOpen(t, home, smallParts), reviewOpen(t, home, smallParts)

@@ -17,7 +17,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// manifest lists the files in a bin directory and their origin. It is written before the
+// manifest lists the files in a trash bin directory and their origin. It is written before the
 // first file is moved, so that an interrupted move can be completed or undone.
 type manifest struct {
 	Session firn.ID   `json:"session"`
@@ -69,7 +69,7 @@ func (st *mover) change(ctx context.Context, what string, id firn.ID, do func() 
 	return nil
 }
 
-// Remove moves a session to the bin.
+// Remove moves a session to the trash bin.
 func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	return st.change(ctx, "remove", id, func() error {
 		if err := st.closeForMove(id); err != nil {
@@ -92,7 +92,7 @@ func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 // session with missing parts.
 //
 // It holds the lock of the transcript. Other processes may have acknowledged appends that
-// are only in their commit logs, which are not replayed into the bin, so all files are
+// are only in their commit logs, which are not replayed into the trash bin, so all files are
 // synced here.
 func (st *mover) moveFirstPart(id firn.ID, reason string) (m manifest, err error) {
 	agent, path, err := st.locate(id)
@@ -168,7 +168,7 @@ func (st *mover) filesOf(path string) ([]string, error) {
 	return names, nil
 }
 
-// sideFile matches files that a journal saves beside a part.
+// sideFile matches files that a journal saves next to a part.
 var sideFile = regexp.MustCompile(`^(.+)\.(torn|rescued)-[0-9]+(-[0-9]+)?$`)
 
 // belongsTo reports whether a file is a part or side file of the transcript whose first
@@ -180,7 +180,7 @@ func belongsTo(name, base string) bool {
 	return filepath.Ext(name) == transcriptExt && journal.BasePath(name) == base
 }
 
-// Restore moves a session out of the bin.
+// Restore moves a session out of the trash bin.
 func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	return st.change(ctx, "restore", id, func() error {
 		m, err := st.manifest(id)
@@ -210,7 +210,7 @@ func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	})
 }
 
-// clearBin removes the bin directory of a restored session. Files not listed in the
+// clearBin removes the trash bin directory of a restored session. Files not listed in the
 // manifest are kept, since they may be the only copy of their data.
 func (st *mover) clearBin(dir string) error {
 	entries, err := st.fs.ReadDir(dir)
@@ -234,7 +234,7 @@ func (st *mover) clearBin(dir string) error {
 	return st.removeEmptyDir(dir)
 }
 
-// manifest reads the manifest of a session in the bin.
+// manifest reads the manifest of a session in the trash bin.
 func (st *mover) manifest(id firn.ID) (manifest, error) {
 	var m manifest
 	path := filepath.Join(st.binDir(id), manifestName)

@@ -11,8 +11,8 @@ import (
 	"firn.dev"
 )
 
-// IsReserved reports whether a session is in the bin or was purged: its ID is reserved, and it
-// can neither be read nor appended to.
+// IsReserved reports whether a session is in the trash bin or was purged: its ID is reserved,
+// and it can neither be read nor appended to.
 func (st *Store) IsReserved(ctx context.Context, id firn.ID) (bool, error) {
 	if err := st.startCall(ctx); err != nil {
 		return false, err
@@ -25,7 +25,7 @@ func (st *Store) IsReserved(ctx context.Context, id firn.ID) (bool, error) {
 	return false, err
 }
 
-// ReservedIDs returns the IDs of all sessions in the bin or purged.
+// ReservedIDs returns the IDs of all sessions in the trash bin or purged.
 func (st *Store) ReservedIDs(ctx context.Context) (map[firn.ID]bool, error) {
 	if err := st.startCall(ctx); err != nil {
 		return nil, err

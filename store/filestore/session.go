@@ -193,7 +193,7 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 }
 
 // checkCreate returns an error, under the journal's lock, if the session was removed, or
-// removed and restored, since it was located. Restore removes the bin directory last, so
+// removed and restored, since it was located. Restore removes the trash bin directory last, so
 // without one the transcript is in its place.
 func (s *session) checkCreate(end firn.Pos) error {
 	if err := s.st.checkRemoved(s.id); err != nil {

@@ -13,7 +13,7 @@ import (
 	"firn.dev/store"
 )
 
-// A journal saves two kinds of side files beside a part: torn files with the incomplete
+// A journal saves two kinds of side files next to a part: torn files with the incomplete
 // line that a crash has left, and rescued files with the acknowledged lines of a file that
 // was deleted or truncated.
 

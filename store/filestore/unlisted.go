@@ -10,7 +10,7 @@ import (
 	"firn.dev/store"
 )
 
-// catalogueMark makes a catalogue beside the store notice new sessions, if the store is
+// catalogueMark makes the catalog of the store notice new sessions, if the store is
 // used without it. The mark is a file that is locked while a session is created, and left
 // unlocked afterwards. The next list examines all sessions and removes it.
 type catalogueMark struct {

@@ -26,7 +26,7 @@ func (st *Store) Unarchive(ctx context.Context, id firn.ID) error {
 	})
 }
 
-// Remove moves a session to the bin.
+// Remove moves a session to the trash bin.
 func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	return st.setMark(ctx, id, reason, func(t *tail) error {
 		t.removed = true
@@ -34,7 +34,7 @@ func (st *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	})
 }
 
-// Restore moves a session out of the bin.
+// Restore moves a session out of the trash bin.
 func (st *Store) Restore(ctx context.Context, id firn.ID) error {
 	return st.mark(ctx, id, func(t *tail) error {
 		t.removed = false

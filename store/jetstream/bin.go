@@ -11,7 +11,7 @@ import (
 
 var _ store.Binner = (*Store)(nil)
 
-// Bin lists the sessions in the bin. It finds them by the rows of the index; the time and
+// Bin lists the sessions in the trash bin. It finds them by the rows of the index; the time and
 // reason of the removal are in the last message of each session.
 func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	if err := st.beginOperation(ctx); err != nil {
@@ -20,7 +20,7 @@ func (st *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	defer st.working.Done()
 	all, err := st.bin(ctx)
 	if err != nil {
-		return nil, st.failed(ctx, fmt.Errorf("list the bin: %w", err))
+		return nil, st.failed(ctx, fmt.Errorf("list the trash bin: %w", err))
 	}
 	return all, nil
 }

@@ -158,7 +158,7 @@ func (st *Store) Census(ctx context.Context) ([]store.Status, error) {
 	return all, err
 }
 
-// ReservedIDs returns the IDs of all sessions that are in the bin or were purged.
+// ReservedIDs returns the IDs of all sessions that are in the trash bin or were purged.
 func (st *Store) ReservedIDs(ctx context.Context) (map[firn.ID]bool, error) {
 	away := make(map[firn.ID]bool)
 	err := st.withFullIndex(ctx, "list removed sessions", func(x *index) {
@@ -192,8 +192,8 @@ func (st *Store) Status(ctx context.Context, id firn.ID) (store.Status, error) {
 	return store.Status{ID: id, Agent: t.agent, Bytes: t.size, Modified: t.modified, Parts: 1, Archived: t.archived}, nil
 }
 
-// IsReserved reports whether the session is in the bin or was purged. Its ID is in use, and it
-// cannot be read or appended to.
+// IsReserved reports whether the session is in the trash bin or was purged. Its ID is in use,
+// and it cannot be read or appended to.
 func (st *Store) IsReserved(ctx context.Context, id firn.ID) (bool, error) {
 	if err := st.beginOperation(ctx); err != nil {
 		return false, err

@@ -122,8 +122,8 @@ func TestListSeesEveryChange(t *testing.T) {
 		}
 	}
 
-	// A session restored from the trash has its previous status. One with a purged entry does
-	// not.
+	// A session restored from the trash bin has its previous status. One with a purged entry
+	// does not.
 	must(other.Restore(t.Context(), "b1"))
 	e := message("secret")
 	e.ID = "e1"

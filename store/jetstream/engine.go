@@ -244,7 +244,7 @@ func endsBatch(m *nats.Msg) (bool, error) {
 	case "503":
 		return true, nats.ErrNoResponders
 	default:
-		return true, fmt.Errorf("the server says: %s (%s)", m.Header.Get("Description"), status)
+		return true, fmt.Errorf("server error: %s (%s)", m.Header.Get("Description"), status)
 	}
 }
 

@@ -32,7 +32,7 @@ const (
 	headHead   = "S-Head"     // the last entry, if the payload is not lines
 	headSize   = "S-Size"     // the size of the session up to its end in bytes, as a file
 	headStored = "S-Archived" // the session is archived
-	headBinned = "S-Removed"  // the session is in the bin
+	headBinned = "S-Removed"  // the session is in the trash bin
 	headTime   = "S-Time"     // the time of the last change of its lines
 	headAgent  = "S-Agent"    // the agent in the session's header
 	headLoose  = "S-Loose"    // the number of messages after the seal, including this one
@@ -291,7 +291,7 @@ type tail struct {
 	agent    string
 	loose    int
 	base     int64
-	// removed reports whether the session is in the bin; receipt is set once a purge has
+	// removed reports whether the session is in the trash bin; receipt is set once a purge has
 	// started.
 	removed bool
 	receipt *store.Receipt

@@ -38,7 +38,7 @@ type row struct {
 	// Version is rowVersion; a row of another version is rebuilt.
 	Version int    `json:"v"`
 	Seq     uint64 `json:"seq"`
-	// Gone reports whether the session is in the bin or was purged.
+	// Gone reports whether the session is in the trash bin or was purged.
 	Gone bool `json:"gone,omitempty"`
 	// Modified is the time of the last change of its lines.
 	Modified time.Time  `json:"modified,omitzero"`

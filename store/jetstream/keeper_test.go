@@ -94,7 +94,7 @@ func TestIdleSessionsAreSealed(t *testing.T) {
 	st.Keep(t.Context())
 	want("s1", 1, true)
 
-	// Sessions in the trash are not sealed.
+	// Sessions in the trash bin are not sealed.
 	mustAppend(t, st, "s2", message("c"))
 	if err := st.Remove(t.Context(), "s2", ""); err != nil {
 		t.Fatal(err)

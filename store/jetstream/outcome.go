@@ -29,7 +29,7 @@ type apiError struct {
 
 // Error returns the server's description.
 func (e *apiError) Error() string {
-	return fmt.Sprintf("the server says: %s (%d)", e.Description, e.ErrCode)
+	return fmt.Sprintf("server error: %s (%d)", e.Description, e.ErrCode)
 }
 
 // isTemporary reports whether the error is temporary: the server is not ready or is out of

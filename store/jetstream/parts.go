@@ -96,8 +96,8 @@ type eraser struct {
 	}
 }
 
-// directory keeps what is recorded about sessions beside their entries: keys, archive marks
-// and the bin.
+// directory holds the data about sessions other than their entries: keys, archive marks
+// and the trash bin.
 type directory struct {
 	*connection
 	opened interface {

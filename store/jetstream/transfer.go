@@ -146,7 +146,7 @@ func (st *sealer) take(ctx context.Context, s *session, h store.Holding, lines i
 	case h.Receipt != nil && s.tail.receipt != nil:
 		return done, nil
 	case h.Receipt != nil && s.tail.seq > 0:
-		return done, fmt.Errorf("%w: it was purged there, and is here", firn.ErrConflict)
+		return done, fmt.Errorf("%w: it was purged there but exists here", firn.ErrConflict)
 	case h.Receipt != nil:
 		return done, st.directory.putMark(ctx, s, tail{receipt: h.Receipt}, "", false)
 	case s.tail.receipt != nil:
@@ -175,7 +175,7 @@ func (st *sealer) appendSeal(ctx context.Context, s *session, lines iter.Seq2[[]
 	var c sealBuilder
 	for line, err := range lines {
 		if err == nil && s.tail.removed {
-			err = fmt.Errorf("%w: it is in the bin here, and has more lines there", firn.ErrConflict)
+			err = fmt.Errorf("%w: it is in the trash bin here and has more lines there", firn.ErrConflict)
 		}
 		if err == nil && *added == 0 && s.tail.seq > 0 {
 			err = c.start(ctx, st, s)

@@ -106,7 +106,7 @@ func (m *Store) archive(ctx context.Context, id firn.ID, archived bool) error {
 	return err
 }
 
-// Remove moves a session to the bin.
+// Remove moves a session to the trash bin.
 func (m *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	return m.change(ctx, id, func(s *session) {
 		if !s.removed {
@@ -115,7 +115,7 @@ func (m *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	})
 }
 
-// Bin lists the sessions in the bin.
+// Bin lists the sessions in the trash bin.
 func (m *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	m.mu.Lock()
 	defer m.mu.Unlock()
@@ -132,7 +132,7 @@ func (m *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	return all, nil
 }
 
-// Restore moves a session out of the bin.
+// Restore moves a session out of the trash bin.
 func (m *Store) Restore(ctx context.Context, id firn.ID) error {
 	return m.change(ctx, id, func(s *session) { s.removed = false })
 }

@@ -14,8 +14,8 @@ import (
 
 func togetherTests() []test {
 	return []test{
-		{"keeps everybody's entries in one order", togetherAny},
-		{"lets one win at each position", togetherExpect},
+		{"keeps all entries in one order", togetherAny},
+		{"accepts one append at each position", togetherExpect},
 		{"begins a session once", concurrentStart},
 		{"reads while others append", togetherRead},
 	}
@@ -49,10 +49,10 @@ func togetherAny(s *suite) {
 	for i := 1; i < len(all); i += 2 {
 		var who, n int
 		if _, err := fmt.Sscanf(all[i].text(), "%d %d a", &who, &n); err != nil {
-			s.Fatalf("record %d says %q: %v", i, all[i].text(), err)
+			s.Fatalf("record %d is %q: %v", i, all[i].text(), err)
 		}
 		if n != next[who] || all[i+1].text() != fmt.Sprintf("%d %d b", who, n) {
-			s.Errorf("record %d says %q and then %q", i, all[i].text(), all[i+1].text())
+			s.Errorf("record %d is %q, followed by %q", i, all[i].text(), all[i+1].text())
 		}
 		if all[i+1].Next != ends[who][n] {
 			s.Errorf("%q ends at %d, Append returned %d", all[i+1].text(), all[i+1].Next, ends[who][n])
@@ -106,7 +106,7 @@ func togetherExpect(s *suite) {
 	}
 	slices.Sort(won)
 	if !slices.Equal(won, stand) {
-		s.Errorf("appends won at %d, the records stand at %d", won, stand)
+		s.Errorf("appends succeeded at %d, the records are at %d", won, stand)
 	}
 	s.chained(all)
 }
@@ -122,7 +122,7 @@ func concurrentStart(s *suite) {
 			}
 		})
 		if n := strings.Count(fmt.Sprint(won), "true"); n != 1 {
-			s.Errorf("%d appends began the same session", n)
+			s.Errorf("%d appends created the same session", n)
 		}
 		id = firn.ID(fmt.Sprint("any", round))
 		inParallel(func(who int) {

@@ -181,7 +181,7 @@ func listTags(s *suite) {
 		}
 	}
 	if got := s.list(store.Query{Tag: "blue"}); len(got) != 1 || got[0].Tags != "blue,red" {
-		s.Errorf("the tags are told as %+v", got)
+		s.Errorf("the tags are %+v", got)
 	}
 }
 

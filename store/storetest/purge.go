@@ -14,7 +14,7 @@ import (
 func purgeTests() []test {
 	return []test{
 		{"erases a session", purgeSession},
-		{"erases a session in the bin", purgeBin},
+		{"erases a session in the trash bin", purgeBin},
 		{"erases entries", purgeEntries},
 		{"erases all or none", purgeNone},
 		{"shows the first prompt left", purgeFirstPrompt},

@@ -46,7 +46,7 @@ func readChains(s *suite) {
 	all := s.appendTwenty("s1")
 	for i, r := range all[1:] {
 		if r.text() != fmt.Sprint(i) {
-			s.Errorf("record %d says %q", i, r.text())
+			s.Errorf("record %d is %q", i, r.text())
 		}
 	}
 	end := store.Start
@@ -233,7 +233,7 @@ func readApart(s *suite) {
 	for _, id := range []firn.ID{"s1", "s1-2", "S1x", "s1.2"} {
 		want := []string{fmt.Sprint(id, " 0"), fmt.Sprint(id, " 1"), fmt.Sprint(id, " 2")}
 		if got := texts(s.read(id)[1:]); !slices.Equal(got, want) {
-			s.Errorf("session %s says %q, want %q", id, got, want)
+			s.Errorf("session %s has %q, want %q", id, got, want)
 		}
 	}
 }

@@ -11,7 +11,7 @@ func removerTests() []test {
 	return []test{
 		{"archives", removerArchives},
 		{"removes and restores", removerRemoves},
-		{"lists its bin", removerBin},
+		{"lists its trash bin", removerBin},
 		{"knows what is not there", removerNotFound},
 	}
 }
@@ -100,7 +100,7 @@ func removerRemoves(s *suite) {
 	}
 }
 
-// removerBin checks the contents of the bin while sessions are removed, restored and
+// removerBin checks the contents of the trash bin while sessions are removed, restored and
 // purged.
 func removerBin(s *suite) {
 	binner, ok := store.As[store.Binner](s.store)
@@ -116,12 +116,12 @@ func removerBin(s *suite) {
 		for _, b := range all {
 			ids = append(ids, b.ID)
 			if b.Removed.IsZero() || b.Reason != "why "+string(b.ID) || b.Title != "Title of "+string(b.ID) || b.Fault != "" {
-				s.Errorf("%s: the bin has %+v", when, b)
+				s.Errorf("%s: the trash bin has %+v", when, b)
 			}
 		}
 		slices.Sort(ids)
 		if !slices.Equal(ids, want) {
-			s.Errorf("%s: the bin has %q, want %q", when, ids, want)
+			s.Errorf("%s: the trash bin has %q, want %q", when, ids, want)
 		}
 	}
 	check("at first")

@@ -25,7 +25,7 @@ const (
 	unknown                // the chain cannot be continued
 )
 
-// Add adds the line before those that were added, and reports whether the search goes on.
+// Add adds the line before those that were added, and reports whether the search continues.
 func (f *Finder) Add(line []byte) bool {
 	if state, ok := LinkOf(line); ok {
 		f.state, f.phase = state, found

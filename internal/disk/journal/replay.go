@@ -240,7 +240,7 @@ func restoreFile(fsys vfs.FS, root string, records []logged) (done Replayed, err
 	path := filepath.Join(root, rel)
 	done.Path = path
 	if _, err := fsys.Stat(path); errors.Is(err, fs.ErrNotExist) {
-		if gone, err := isTrashed(fsys, root, rel); gone || err != nil {
+		if gone, err := wasRemoved(fsys, root, rel); gone || err != nil {
 			done.Skipped = "the session was removed"
 			return done, err
 		}
@@ -310,11 +310,11 @@ func isPurged(written, found []byte) bool {
 	return true
 }
 
-// isTrashed reports whether a session's file is missing on purpose, because the trash or a
+// wasRemoved reports whether a session's file is missing on purpose, because the trash bin or a
 // receipt has its name. While the first part exists, the other parts count as not trashed,
-// regardless of what an interrupted removal or restore left in the trash. The layout is
+// regardless of what an interrupted removal or restore left in the trash bin. The layout is
 // that of the file store.
-func isTrashed(fsys vfs.FS, root, rel string) (bool, error) {
+func wasRemoved(fsys vfs.FS, root, rel string) (bool, error) {
 	if base := BasePath(rel); base != rel {
 		if _, err := fsys.Stat(filepath.Join(root, base)); err == nil {
 			return false, nil

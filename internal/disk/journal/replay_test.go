@@ -194,20 +194,20 @@ func TestReplaySkips(t *testing.T) {
 		skipped string
 		bytes   int64
 	}{
-		"all there":              {map[string]string{base: "one\n"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "one\n"}, "", 0},
-		"half there":             {map[string]string{base: "on"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "one\n"}, "", 2},
-		"zeros there":            {map[string]string{base: "one\n\x00\x00\x00\x00\x00"}, record("s.jsonl", 4, "two\n"), map[string]string{base: "one\ntwo\n\x00"}, "", 4},
-		"not there":              {nil, record("s.jsonl", 0, "one\n"), map[string]string{base: "one\n"}, "", 4},
-		"not even a directory":   {nil, record("a/b/s.jsonl", 0, "one\n"), map[string]string{"home/a/b/s.jsonl": "one\n"}, "", 4},
-		"erased":                 {map[string]string{base: "   \n"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "   \n", base + ".rescued-0": ""}, "other bytes are at 0", 0},
-		"erased, its place kept": {map[string]string{base: `{"type":"erased"}` + "\n"}, record("s.jsonl", 0, `{"type":"message"`+"}"), map[string]string{base: `{"type":"erased"}` + "\n", base + ".rescued-0": ""}, "other bytes are at 0", 0},
-		"another log's":          {map[string]string{base: "o\x00x\n"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "o\x00x\n", base + ".rescued-0": "one\n"}, "other bytes are at 0", 0},
-		"the beginning is gone":  {nil, record("s.jsonl", 4, "two\n"), map[string]string{base: ""}, "the file is gone", 0},
-		"in the bin":             {map[string]string{"home/bin/s/manifest.json": "{}"}, record("s.jsonl", 0, "one\n"), map[string]string{base: ""}, "the session was removed", 0},
-		"a part in the bin":      {map[string]string{"home/bin/s/manifest.json": "{}"}, record("s_part2.jsonl", 0, "one\n"), map[string]string{PartPath(base, 1): ""}, "the session was removed", 0},
-		"purged":                 {map[string]string{"home/receipts/s.json": "{}"}, record("agent/s.jsonl", 0, "one\n"), map[string]string{"home/agent/s.jsonl": ""}, "the session was removed", 0},
-		"outside":                {nil, record("../x.jsonl", 0, "one\n"), map[string]string{"x.jsonl": ""}, "the path is not below the home", 0},
-		"absolute":               {nil, record("/x.jsonl", 0, "one\n"), map[string]string{"x.jsonl": ""}, "the path is not below the home", 0},
+		"all there":               {map[string]string{base: "one\n"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "one\n"}, "", 0},
+		"half there":              {map[string]string{base: "on"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "one\n"}, "", 2},
+		"zeros there":             {map[string]string{base: "one\n\x00\x00\x00\x00\x00"}, record("s.jsonl", 4, "two\n"), map[string]string{base: "one\ntwo\n\x00"}, "", 4},
+		"not there":               {nil, record("s.jsonl", 0, "one\n"), map[string]string{base: "one\n"}, "", 4},
+		"not even a directory":    {nil, record("a/b/s.jsonl", 0, "one\n"), map[string]string{"home/a/b/s.jsonl": "one\n"}, "", 4},
+		"erased":                  {map[string]string{base: "   \n"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "   \n", base + ".rescued-0": ""}, "other bytes are at 0", 0},
+		"erased, its place kept":  {map[string]string{base: `{"type":"erased"}` + "\n"}, record("s.jsonl", 0, `{"type":"message"`+"}"), map[string]string{base: `{"type":"erased"}` + "\n", base + ".rescued-0": ""}, "other bytes are at 0", 0},
+		"another log's":           {map[string]string{base: "o\x00x\n"}, record("s.jsonl", 0, "one\n"), map[string]string{base: "o\x00x\n", base + ".rescued-0": "one\n"}, "other bytes are at 0", 0},
+		"the beginning is gone":   {nil, record("s.jsonl", 4, "two\n"), map[string]string{base: ""}, "the file is gone", 0},
+		"in the trash bin":        {map[string]string{"home/bin/s/manifest.json": "{}"}, record("s.jsonl", 0, "one\n"), map[string]string{base: ""}, "the session was removed", 0},
+		"a part in the trash bin": {map[string]string{"home/bin/s/manifest.json": "{}"}, record("s_part2.jsonl", 0, "one\n"), map[string]string{PartPath(base, 1): ""}, "the session was removed", 0},
+		"purged":                  {map[string]string{"home/receipts/s.json": "{}"}, record("agent/s.jsonl", 0, "one\n"), map[string]string{"home/agent/s.jsonl": ""}, "the session was removed", 0},
+		"outside":                 {nil, record("../x.jsonl", 0, "one\n"), map[string]string{"x.jsonl": ""}, "the path is not below the home", 0},
+		"absolute":                {nil, record("/x.jsonl", 0, "one\n"), map[string]string{"x.jsonl": ""}, "the path is not below the home", 0},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

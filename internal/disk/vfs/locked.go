@@ -7,7 +7,7 @@ import (
 )
 
 // CreateLocked creates an empty file with a random name that begins with prefix, and locks
-// it. The file gets this name after it was locked, so that nobody finds it unlocked before;
+// it. The file gets this name after it was locked, so that no process finds it unlocked;
 // until then its name begins with a dot. The name is durable when CreateLocked returns.
 func CreateLocked(fsys FS, dir, prefix string) (file File, path string, err error) {
 	name := prefix + rand.Text()[:10]

@@ -8,13 +8,13 @@ import (
 
 func binRoutes() []operation {
 	return []operation{
-		{method: "GET", path: "/v1/bin", name: "listBin", scope: wire.ScopeRead, what: "Lists sessions in the trash, most recently removed first.", query: []param{count("limit", "Maximum number of results; default all.")}, action: give(binCalls.listBin)},
-		{method: "POST", path: "/v1/bin/empty", name: "emptyBin", scope: wire.ScopeAdmin, what: "Permanently erases sessions in the trash: the given ones, or all.", action: take(binCalls.emptyBin)},
+		{method: "GET", path: "/v1/bin", name: "listBin", scope: wire.ScopeRead, what: "Lists sessions in the trash bin, most recently removed first.", query: []param{count("limit", "Maximum number of results; default all.")}, action: give(binCalls.listBin)},
+		{method: "POST", path: "/v1/bin/empty", name: "emptyBin", scope: wire.ScopeAdmin, what: "Permanently erases sessions in the trash bin: the given ones, or all.", action: take(binCalls.emptyBin)},
 	}
 }
 
-// listBin lists the sessions in the bin. A bound token sees only the sessions of its agents
-// and keys.
+// listBin lists the sessions in the trash bin. A bound token sees only the sessions of its
+// agents and keys.
 func (c binCalls) listBin() (wire.Bin, error) {
 	limit := int(c.query.number("limit", 1<<31))
 	if c.query.err != nil {

@@ -35,7 +35,7 @@ func (c *call) resolve(ref string) (firn.ID, error) {
 	return s.ID, c.visible(s, err)
 }
 
-// sessionOrBinned resolves the session in the request path. A session in the bin is found
+// sessionOrBinned resolves the session in the request path. A session in the trash bin is found
 // by its full ID only.
 func (c *call) sessionOrBinned() (firn.ID, error) {
 	ref := c.r.PathValue("id")

@@ -158,8 +158,8 @@ func sessionRoutes() []operation {
 		{method: "POST", path: "/v1/sessions", name: "newSession", scope: wire.ScopeWrite, what: "Creates a session, or returns the one a key points at.", idempotent: true, query: []param{idempotencyParam}, action: takeOptional(sessionCalls.newSession)},
 		{method: "GET", path: "/v1/sessions/{id}", name: "getSession", scope: wire.ScopeRead, what: "Returns a session. The ETag is its end position.", action: give(sessionCalls.getSession)},
 		{method: "PATCH", path: "/v1/sessions/{id}", name: "patchSession", scope: wire.ScopeWrite, what: "Updates a session's title, model and other settings.", action: take(sessionCalls.patchSession)},
-		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Hides a session or moves it to the trash. Nothing is erased.", query: []param{
-			text("reason", "Reason, for the log."), flag("bin", "Moves the files to the trash instead of hiding the session."),
+		{method: "DELETE", path: "/v1/sessions/{id}", name: "removeSession", scope: wire.ScopeWrite, what: "Hides a session or moves it to the trash bin. Nothing is erased.", query: []param{
+			text("reason", "Reason, for the log."), flag("bin", "Moves the files to the trash bin instead of hiding the session."),
 		}, action: give(binCalls.removeSession)},
 		{method: "GET", path: "/v1/sessions/{id}/entries", name: "listEntries", heavy: true, scope: wire.ScopeRead, what: "Lists a session's entries.", query: append([]param{
 			text("view", "All entries on disk, the current branch, or the window sent to the model.", wire.ViewDisk, wire.ViewBranch, wire.ViewWindow),
@@ -190,7 +190,7 @@ func branchRoutes() []operation {
 		{method: "POST", path: "/v1/sessions/{id}/label", verb: true, name: "label", scope: wire.ScopeWrite, what: "Sets or removes an entry's label.", action: take(branchCalls.label)},
 		{method: "POST", path: "/v1/sessions/{id}/hide", verb: true, name: "hide", scope: wire.ScopeWrite, what: "Hides an entry.", action: take(branchCalls.hide)},
 		{method: "POST", path: "/v1/sessions/{id}/show", verb: true, name: "show", scope: wire.ScopeWrite, what: "Unhides an entry.", action: take(branchCalls.show)},
-		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Restores a session from the trash, or unhides it.", action: takeOptional(binCalls.restoreSession)},
+		{method: "POST", path: "/v1/sessions/{id}/restore", verb: true, name: "restoreSession", scope: wire.ScopeWrite, what: "Restores a session from the trash bin, or unhides it.", action: takeOptional(binCalls.restoreSession)},
 		{method: "POST", path: "/v1/sessions/{id}/purge", verb: true, name: "purge", scope: wire.ScopeAdmin, what: "Permanently erases a session or some of its entries.", action: take(binCalls.purge)},
 	}
 }

@@ -15,8 +15,8 @@ func storedRoutes() []operation {
 	merge := give(storedCalls.mergeStored)
 	merge.anything = true
 	return []operation{
-		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists everything in the store, one JSON object per line: sessions, including trash and receipts of purges, then keys.", action: write(typeLines, storedCalls.listStored)},
-		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Returns a session's lines byte for byte, including sessions in the trash.", action: write(typeLines, storedCalls.readStored)},
+		{method: "GET", path: "/v1/store", name: "listStored", scope: wire.ScopeAdmin, what: "Lists everything in the store, one JSON object per line: sessions, including those in the trash bin, receipts of purges, then keys.", action: write(typeLines, storedCalls.listStored)},
+		{method: "GET", path: "/v1/store/{session}", name: "readStored", scope: wire.ScopeAdmin, what: "Returns a session's lines byte for byte, including sessions in the trash bin.", action: write(typeLines, storedCalls.readStored)},
 		{method: "POST", path: "/v1/store/{session}/merge", name: "mergeStored", scope: wire.ScopeAdmin, what: "Adds the lines in the body, which come from the same session on another machine, and moves the head. Used by firn sync.", query: []param{
 			count("expect", "End of the session as it was read; 0 for a new session."), text("head", "Entry at which the conversation continues."),
 		}, action: merge},

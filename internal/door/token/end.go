@@ -80,7 +80,7 @@ func (b *Book) finish(ctx context.Context, ref string, logout bool) (wire.Token,
 	return wire.Token{}, err
 }
 
-// ban makes this gateway reject a token, whatever the stored page says.
+// ban makes this gateway reject a token, regardless of the stored record.
 func (b *Book) ban(token string, e ending) {
 	b.mu.Lock()
 	defer b.mu.Unlock()

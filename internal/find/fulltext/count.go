@@ -68,7 +68,7 @@ func (c *checker) count(ctx context.Context, s space) error {
 	}
 	got, err := c.countWords(ctx, s)
 	if err == nil && !maps.Equal(want, got) {
-		c.differ("", "the words of what %s are not those of the messages", spaceNames[s])
+		c.differ("", "the indexed words of %s differ from the sessions", spaceNames[s])
 	}
 	return err
 }

@@ -435,7 +435,7 @@ func (e *embedding) queryVector(ctx context.Context, db *database, q search.Quer
 	defer cancel()
 	vectors, err := e.embed(patient, []string{text}, 0)
 	if err != nil {
-		if ctx.Err() == nil && !errors.Is(err, ErrRejected) { // neither a search that was given up nor a strange question
+		if ctx.Err() == nil && !errors.Is(err, ErrRejected) { // neither a canceled search nor a rejected query
 			e.noteError(err)
 		}
 		return nil
@@ -464,7 +464,7 @@ func (f *finder) withSimilar(ctx context.Context, pool []*found, filters []strin
 	}
 	near, err := f.db.nearest(ctx, f.vector, mostCompared)
 	if err != nil {
-		return pool, nil // search goes on without vectors
+		return pool, nil // search continues without vectors
 	}
 	near = slices.DeleteFunc(near, func(s similarRow) bool {
 		return s.id < f.low || s.id > f.high || s.similarity < leastOfBest*near[0].similarity

@@ -23,11 +23,11 @@ func (x *Index) mark(id firn.ID) error {
 	}
 	dir := filepath.Join(x.dir, marksName)
 	if err := x.fs.MkdirAll(dir); err != nil {
-		return fmt.Errorf("note that session %s is purged: %w", id, err)
+		return fmt.Errorf("mark session %s as purged: %w", id, err)
 	}
 	file, err := x.fs.Open(filepath.Join(dir, string(id)), vfs.Update)
 	if err != nil {
-		return fmt.Errorf("note that session %s is purged: %w", id, err)
+		return fmt.Errorf("mark session %s as purged: %w", id, err)
 	}
 	return errors.Join(file.Sync(), file.Close(), x.fs.SyncDir(dir))
 }
@@ -77,7 +77,7 @@ func (x *Index) erase(ctx context.Context, db *database, ids []firn.ID) error {
 	}
 	for _, id := range ids {
 		if err := x.fs.Remove(filepath.Join(x.dir, marksName, string(id))); err != nil && !errors.Is(err, fs.ErrNotExist) {
-			return fmt.Errorf("forget that session %s was purged: %w", id, err)
+			return fmt.Errorf("remove the purge mark of session %s: %w", id, err)
 		}
 	}
 	return nil

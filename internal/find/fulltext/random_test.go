@@ -24,7 +24,7 @@ import (
 type world struct {
 	*bed
 	rng *rand.Rand
-	// live are the existing sessions, binned the ones in the trash.
+	// live are the existing sessions, binned the ones in the trash bin.
 	live, binned []firn.ID
 	gone         []string // purged words
 	said         int
@@ -156,7 +156,7 @@ func (w *world) purge(id firn.ID, all []firn.Entry) {
 	text := textOf(victim)
 	for _, other := range slices.Concat(w.live, w.binned) {
 		if slices.Contains(w.binned, other) {
-			continue // a copy in the trash is not purged with it
+			continue // a copy in the trash bin is not purged with it
 		}
 		for _, e := range w.records(other) {
 			if e.ID == victim.ID && text != "" {
@@ -267,7 +267,7 @@ func (w *world) compare() {
 func keys(m map[string]bool) []string { return slices.Sorted(maps.Keys(m)) }
 
 // grepGone searches for purged words in every byte of the index, unless a copy is in the
-// trash.
+// trash bin.
 func (w *world) grepGone() {
 	w.t.Helper()
 	err := filepath.WalkDir(filepath.Join(w.dir, "index"), func(path string, d fs.DirEntry, err error) error {
@@ -290,7 +290,7 @@ func (w *world) grepGone() {
 	}
 }
 
-// inFiles reports whether a word is in an existing session, or in one in the trash, which
+// inFiles reports whether a word is in an existing session, or in one in the trash bin, which
 // the index may not have removed yet.
 func (w *world) inFiles(word string) bool {
 	for _, id := range w.binned {

@@ -269,7 +269,7 @@ func (d *database) mergeLater(ctx context.Context, do func() error) error {
 // forget removes the traces of deleted rows. Their words remain in the FTS segments, only
 // marked as deleted, and merging the segments does not always remove them, so the FTS tables
 // are rebuilt. When SQLite moves a row to another page, it leaves a copy in the unused part
-// of the old one, which secure_delete does not overwrite; a vacuum writes all pages anew.
+// of the old one, which secure_delete does not overwrite; a vacuum rewrites all pages.
 func (d *database) forget(ctx context.Context) error {
 	err := d.change(ctx, func(tx *sql.Tx) error {
 		_, err := tx.ExecContext(ctx, "insert into fts0(fts0) values('rebuild'); insert into fts1(fts1) values('rebuild')")

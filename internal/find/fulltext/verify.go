@@ -215,13 +215,13 @@ func scanWhole(scan func(...any) error) (doc, error) {
 }
 
 // spaceNames describes each space in messages.
-var spaceNames = [...]string{"was said", "tools put out"}
+var spaceNames = [...]string{"messages", "tool output"}
 
 // words runs the FTS integrity check of one space against its rows.
 func (c *checker) words(ctx context.Context, s space) error {
 	_, err := c.db.write.ExecContext(ctx, fmt.Sprintf("insert into fts%d(fts%d, rank) values('integrity-check', 1)", s, s))
 	if err = explain("check the word index", err); errors.Is(err, firn.ErrCorrupt) {
-		c.differ("", "the words of what %s are not those of the messages", spaceNames[s])
+		c.differ("", "the indexed words of %s differ from the sessions", spaceNames[s])
 		return nil
 	}
 	return err

@@ -164,7 +164,7 @@ func (w *world) appendTo(id firn.ID, e firn.Entry) {
 	w.try(who.Append(w.ctx, id, store.Any, slices.Insert(entries, 0, head)...))
 }
 
-// try ignores errors, such as for IDs in the bin.
+// try ignores errors, such as for IDs in the trash bin.
 func (w *world) try(_ store.Pos, err error) {
 	if err != nil {
 		w.Logf("refused: %v", err)

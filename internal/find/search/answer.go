@@ -35,7 +35,7 @@ type State struct {
 	Building    bool
 	Done, Total int
 	Read, Bytes int64
-	// Rebuilding is set while a new index is built beside the one in use.
+	// Rebuilding is set while a new index is built next to the one in use.
 	Rebuilding bool
 	// Failed describes the last error; empty if there was none.
 	Failed string

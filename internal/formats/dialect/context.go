@@ -20,7 +20,7 @@ const (
 var conversationTags = [...]string{"<user_shell_command>", "<subagent_notification>"}
 
 // ContextOf returns the tool that generated an entry as its own context: permissions,
-// environment, instructions found. Such context is generated anew in every session and
+// environment, instructions found. Such context is generated again in every session and
 // means nothing to another tool. The name is empty for other entries, including developer
 // and system text without a tag around it.
 func ContextOf(e firn.Entry) Name {

@@ -12,9 +12,9 @@ import (
 	"firn.dev/store"
 )
 
-// TestTrashAndRestore checks that a session that was taken over is moved to the trash and
+// TestTrashBinAndRestore checks that a session that was taken over is moved to the trash bin and
 // restored as a whole: the source's copy does not replace it.
-func TestTrashAndRestore(t *testing.T) {
+func TestTrashBinAndRestore(t *testing.T) {
 	home, source := t.TempDir(), t.TempDir()
 	want := append(long(t, source, 3), "mine")
 	u := union(t, home, source)
@@ -27,16 +27,16 @@ func TestTrashAndRestore(t *testing.T) {
 		t.Fatal(err)
 	}
 	if _, err := u.Inspect(ctx, "old"); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("in the bin it is found: %v", err)
+		t.Errorf("in the trash bin it is found: %v", err)
 	}
 	if got := ids(t, u); len(got) > 0 {
-		t.Errorf("in the bin it is listed: %v", got)
+		t.Errorf("in the trash bin it is listed: %v", got)
 	}
 	if census, err := u.Census(ctx); err != nil || len(census) > 0 {
-		t.Errorf("in the bin it is counted: %v, %v", census, err)
+		t.Errorf("in the trash bin it is counted: %v, %v", census, err)
 	}
 	if _, err := u.Append(ctx, "old", store.Any, firn.UserText("more")); !errors.Is(err, firn.ErrNotFound) {
-		t.Errorf("in the bin it is added to: %v", err)
+		t.Errorf("in the trash bin it is added to: %v", err)
 	}
 	if err := u.Restore(ctx, "old"); err != nil {
 		t.Fatal(err)

@@ -52,7 +52,7 @@ func (u *Store) Unarchive(ctx context.Context, id firn.ID) error {
 	return u.own.Unarchive(ctx, id)
 }
 
-// Remove moves a session to the trash. A source's copy does not appear in its place: the ID
+// Remove moves a session to the trash bin. A source's copy does not appear in its place: the ID
 // remains in use.
 func (u *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	if err := u.checkOwn(ctx, id, "remove"); err != nil {
@@ -62,15 +62,15 @@ func (u *Store) Remove(ctx context.Context, id firn.ID, reason string) error {
 	return u.own.Remove(ctx, id, reason)
 }
 
-// Restore restores a session from the trash.
+// Restore restores a session from the trash bin.
 func (u *Store) Restore(ctx context.Context, id firn.ID) error {
 	if _, foreign := u.SourceOf(ctx, id); foreign {
-		return nil // it is not in the trash
+		return nil // it is not in the trash bin
 	}
 	return u.own.Restore(ctx, id)
 }
 
-// Bin lists the trash of the own store. Sources are read-only and have none.
+// Bin lists the trash bin of the own store. Sources are read-only and have none.
 func (u *Store) Bin(ctx context.Context) ([]store.Binned, error) {
 	binner, ok := store.As[store.Binner](u.own)
 	if !ok {

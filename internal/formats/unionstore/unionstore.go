@@ -34,8 +34,8 @@ type Own interface {
 	Source
 	store.Deferred
 	store.Remover
-	// IsReserved reports whether an ID belongs to a session in the trash or a purged one; ReservedIDs
-	// returns all such IDs.
+	// IsReserved reports whether an ID belongs to a session in the trash bin or a purged one;
+	// ReservedIDs returns all such IDs.
 	IsReserved(ctx context.Context, id firn.ID) (bool, error)
 	ReservedIDs(ctx context.Context) (map[firn.ID]bool, error)
 }
@@ -96,7 +96,7 @@ func New(own Own, opts Options) *Store {
 func (u *Store) Unwrap() store.Store { return u.own }
 
 // SourceOf returns the source of a session that is not in the own store. A session in the
-// trash or a purged one has no source: its ID remains in use.
+// trash bin or a purged one has no source: its ID remains in use.
 func (u *Store) SourceOf(ctx context.Context, id firn.ID) (Source, bool) {
 	if u.isOurs(ctx, id) {
 		return nil, false

@@ -10,7 +10,7 @@ import (
 	"firn.dev/wire"
 )
 
-// PlanBin selects the sessions in the bin to purge: those in it for longer than
+// PlanBin selects the sessions in the trash bin to purge: those in it for longer than
 // BinRetention, and then the ones removed earliest until the others take at most
 // BinMaxBytes. A session with an unknown removal time is never too old and is selected
 // last.
@@ -62,7 +62,7 @@ func CountProtected(now time.Time, all []Session, m Settings) map[string]int {
 }
 
 // Exceeded returns the limits that are still exceeded after the actions of a report, not
-// counting failed or skipped ones. The disk budget includes the bin.
+// counting failed or skipped ones. The disk budget includes the trash bin.
 func Exceeded(all []Session, r *wire.Maintenance, m Settings) []wire.Exceeded {
 	gone := make(map[string]bool)
 	bin := r.BinBytes

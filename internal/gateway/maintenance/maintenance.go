@@ -17,7 +17,7 @@ import (
 )
 
 // Settings configures which sessions are removed. The zero value keeps everything forever.
-// Removed sessions are moved to the bin and purged from there only if BinRetention or
+// Removed sessions are moved to the trash bin and purged from there only if BinRetention or
 // BinMaxBytes is set.
 type Settings struct {
 	// Enforce performs the actions; otherwise they are only reported.
@@ -27,10 +27,10 @@ type Settings struct {
 	// MaxEntries is the maximum number of sessions of an agent; the least recently used
 	// ones are removed. Zero means no limit.
 	MaxEntries int
-	// MaxDiskBytes is the disk budget for sessions. If the sessions outside the bin exceed
+	// MaxDiskBytes is the disk budget for sessions. If the sessions outside the trash bin exceed
 	// it, they are removed, oldest first, until they take only the fraction HighWater of
 	// it; zero means 0.8. If sessions and bin together exceed it, that is only reported,
-	// since moving a session to the bin frees no space.
+	// since moving a session to the trash bin frees no space.
 	MaxDiskBytes int64
 	HighWater    float64
 	// ResetArchiveRetention is how long sessions ended by a reset are kept; zero means
@@ -39,8 +39,8 @@ type Settings struct {
 	// SubagentIdle is the idle time after which sessions that agents started for others are
 	// archived; zero means never.
 	SubagentIdle time.Duration
-	// BinRetention is the time in the bin after which sessions are purged. BinMaxBytes is
-	// the maximum size of the bin; the sessions removed earliest are purged first. Zero
+	// BinRetention is the time in the trash bin after which sessions are purged. BinMaxBytes is
+	// the maximum size of the trash bin; the sessions removed earliest are purged first. Zero
 	// means never.
 	BinRetention time.Duration
 	BinMaxBytes  int64

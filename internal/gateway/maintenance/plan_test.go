@@ -97,7 +97,7 @@ func TestPlan(t *testing.T) {
 	}
 }
 
-func TestPlanTrash(t *testing.T) {
+func TestPlanBin(t *testing.T) {
 	binned := func(id string, days int, bytes int64) store.Binned {
 		b := store.Binned{Info: store.Info{ID: firn.ID(id), Bytes: bytes}, Removed: noon.Add(-time.Duration(days) * aDay)}
 		if days < 0 {

@@ -198,7 +198,7 @@ func (t *Timer) Due(jobs []Job, zone *time.Location, now time.Time) (runs []Run,
 		known[j.ID] = true
 		s := t.state(j.ID)
 		if !s.follows(j.Schedule, j.In(zone), now) || !j.Enabled {
-			s.after = time.Time{} // it starts anew when it is enabled
+			s.after = time.Time{} // it starts again when it is enabled
 			continue
 		}
 		at, do := s.checkDue(now, j.CatchUp)

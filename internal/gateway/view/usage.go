@@ -38,7 +38,7 @@ type UsageQuery struct {
 }
 
 // Usage sums up the usage of sessions by one or two dimensions. Archived and hidden
-// sessions are included, those in the bin and purged entries are not. Days are in the
+// sessions are included, those in the trash bin and purged entries are not. Days are in the
 // configured time zone. Entries copied by a fork count only for the original session.
 //
 // It reads at most 10,000 sessions, newest first, and two million entries; beyond that the

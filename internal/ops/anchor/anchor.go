@@ -2,7 +2,7 @@
 // record proves later that nothing up to it was changed or removed.
 //
 // An [Anchor] holds the state of each session's hash chain. Whoever can write to the home
-// can make its chains and anchors anew; an anchor proves something only if a copy of it, or
+// can recreate its chains and anchors; an anchor proves something only if a copy of it, or
 // of its root, is kept where that person cannot write.
 package anchor
 

@@ -133,7 +133,7 @@ func Encrypt(to io.Writer, recipients []age.Recipient) (io.WriteCloser, error) {
 }
 
 // Decrypt returns a reader of the archive in from. Without identities it must not be
-// encrypted, with identities it must be: whoever expects an encrypted archive should not
+// encrypted, with identities it must be: a caller that expects an encrypted archive should not
 // restore another one that was put in its place.
 func Decrypt(from io.Reader, identities []age.Identity) (io.Reader, error) {
 	buffered := bufio.NewReader(from)

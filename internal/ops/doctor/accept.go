@@ -82,8 +82,8 @@ func VerifyAccepted(verify func(limit int) (*Report, error), target Target, acce
 	return report, nil
 }
 
-// proof reports whether a finding is about an anchor. It cannot be accepted: whoever changed
-// the sessions could write the acceptance too.
+// proof reports whether a finding is about an anchor. It cannot be accepted: an attacker who changed
+// the sessions could also write the acceptance.
 func (f *Finding) proof() bool { return strings.HasPrefix(string(f.Kind), "anchor-") }
 
 // setAside removes accepted faults from a report and applies the limit of findings per kind

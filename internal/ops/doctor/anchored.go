@@ -23,7 +23,7 @@ import (
 const (
 	// RolledBack is a session that lacks entries that the anchor recorded.
 	RolledBack Kind = "anchor-rolled-back"
-	// Replaced is a session whose lines and links were made anew.
+	// Replaced is a session whose lines and links were recreated.
 	Replaced Kind = "anchor-replaced"
 	// Incomparable is a session that could not be read completely.
 	Incomparable Kind = "anchor-unread"

@@ -12,7 +12,7 @@ import (
 	"firn.dev/store"
 )
 
-// manifestName is the file that describes a bin directory.
+// manifestName is the file that describes a trash bin directory.
 const manifestName = "manifest.json"
 
 // manifest is the relevant part of its content.

@@ -25,7 +25,7 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// realHome creates a home on disk with three sessions: one with a key, one in the bin and
+// realHome creates a home on disk with three sessions: one with a key, one in the trash bin and
 // one of another agent.
 func realHome(t testing.TB) (dir string, ids []firn.ID) {
 	t.Helper()
@@ -117,10 +117,10 @@ func TestExamineFinds(t *testing.T) {
 		"keys that point nowhere": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "agents", "main", "sessions", "sessions.json"), `{"agent:main:a": {"sessionId": "nobody"}, "agent:main:b": 7, "agent:main:c": {"sessionId": "`+string(ids[0])+`"}}`)
 		}, []string{"warn table: key agent:main:a points at session nobody, which does not exist", "warn table: key agent:main:b has no valid sessionId"}},
-		"a bin without manifest": {func(t *testing.T, dir string, ids []firn.ID) {
+		"a trash bin without manifest": {func(t *testing.T, dir string, ids []firn.ID) {
 			must(t, os.Remove(filepath.Join(dir, "bin", string(ids[1]), "manifest.json")))
 		}, []string{"info table: in the trash bin", "fault bin: without a manifest"}},
-		"a bin with another manifest": {func(t *testing.T, dir string, ids []firn.ID) {
+		"a trash bin with another manifest": {func(t *testing.T, dir string, ids []firn.ID) {
 			write(t, filepath.Join(dir, "bin", string(ids[1]), "manifest.json"), `{"session":"other","agent":"main","files":["other.jsonl"]}`)
 		}, []string{"info table: in the trash bin", "fault bin: does not list its files"}},
 		"an interrupted removal": {func(t *testing.T, dir string, ids []firn.ID) {

@@ -116,7 +116,7 @@ func (h *homeExam) checkTwice() {
 	for _, id := range ids {
 		places := h.sessions[id]
 		if slices.ContainsFunc(places, func(t transcript) bool { return t.binned }) {
-			continue // reported with the bin
+			continue // reported with the trash bin
 		}
 		var agents []string
 		for _, t := range places {

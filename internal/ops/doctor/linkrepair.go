@@ -17,8 +17,8 @@ const standInType = "firn.repair"
 type remedy struct {
 	entries []firn.Entry
 	steps   []Step
-	// mended are the nodes whose faults the remedy repairs.
-	mended map[int]bool
+	// repaired are the nodes whose faults the remedy repairs.
+	repaired map[int]bool
 }
 
 // planLinkRepair returns the remedy for the links of a session. It has no side effects: the
@@ -69,7 +69,7 @@ func (m *linkRepairer) appendPlaceholders() {
 		tried.up = append(tried.up, l.above)
 	}
 	tried.judge()
-	m.mended = make(map[int]bool)
+	m.repaired = make(map[int]bool)
 	for i, l := range losses {
 		if f := tried.fate[n+i]; f != circling && f != inCircle {
 			m.accept(l)
@@ -133,7 +133,7 @@ func prepare(session firn.ID, tree *firn.Tree, now time.Time, entries []firn.Ent
 func (m *linkRepairer) accept(l loss) {
 	m.entries = append(m.entries, l.entry)
 	for _, n := range l.orphans {
-		m.mended[n] = true
+		m.repaired[n] = true
 	}
 	where := "as a root"
 	if l.entry.Parent != firn.Root {
@@ -169,11 +169,11 @@ func (m *linkRepairer) leaveCircle(head int) {
 			continue
 		}
 		m.head(id, fmt.Sprintf("append a head entry after %s: the parents of the present head form a cycle; %s after it stay in the file, on their own branch", id, plural(head-n, "entry")))
-		if m.mended == nil {
-			m.mended = make(map[int]bool)
+		if m.repaired == nil {
+			m.repaired = make(map[int]bool)
 		}
 		for n := range m.links.reaches(head) {
-			m.mended[n] = true
+			m.repaired[n] = true
 		}
 		return
 	}

@@ -170,15 +170,15 @@ func (s *repairer) replay() error {
 
 // planSession adds the steps for a session to the plan.
 func (s *repairer) planSession(e *exam) {
-	steps, mended := e.repairSteps(time.Now())
+	steps, repaired := e.repairSteps(time.Now())
 	s.plan.Steps = append(s.plan.Steps, steps...)
-	s.addUnrepaired(e, mended)
+	s.addUnrepaired(e, repaired)
 }
 
 // addUnrepaired lists the remaining faults of a session.
-func (s *repairer) addUnrepaired(e *exam, mended func(Finding) bool) {
+func (s *repairer) addUnrepaired(e *exam, repaired func(Finding) bool) {
 	for _, f := range s.report.Findings {
-		if f.Severity == Fault && f.Session == e.session && !mended(f) {
+		if f.Severity == Fault && f.Session == e.session && !repaired(f) {
 			f.Hint = ""
 			s.plan.Left = append(s.plan.Left, f)
 		}
@@ -188,7 +188,7 @@ func (s *repairer) addUnrepaired(e *exam, mended func(Finding) bool) {
 
 // repairSteps returns the steps that repair a transcript, and a function that reports
 // whether they repair a finding.
-func (e *exam) repairSteps(now time.Time) (steps []Step, mended func(Finding) bool) {
+func (e *exam) repairSteps(now time.Time) (steps []Step, repaired func(Finding) bool) {
 	beginning := len(e.parts) > 0 && e.parts[0].Number == 0 // otherwise opening it would create an empty file
 	if e.binned || !e.native() || e.failed || !beginning {
 		return nil, func(Finding) bool { return false }
@@ -196,7 +196,7 @@ func (e *exam) repairSteps(now time.Time) (steps []Step, mended func(Finding) bo
 	remedy := e.remedy(now)
 	steps = append(e.tailSteps(), e.sessionSteps(remedy)...)
 	at := make(map[firn.Pos]bool)
-	for n := range remedy.mended {
+	for n := range remedy.repaired {
 		at[e.tree.Node(n).At] = true
 	}
 	return steps, func(f Finding) bool {
@@ -264,9 +264,9 @@ func (s *repairer) repairSession(t transcript) error {
 	if err != nil {
 		return err
 	}
-	steps, mended := before.repairSteps(time.Now())
+	steps, repaired := before.repairSteps(time.Now())
 	if len(steps) == 0 {
-		s.addUnrepaired(before, mended)
+		s.addUnrepaired(before, repaired)
 		return nil
 	}
 	s.report.Findings = s.report.Findings[:0]

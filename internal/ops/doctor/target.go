@@ -37,7 +37,7 @@ type transcript struct {
 	agent   string // empty outside a home
 	base    string // the path of the first part, which may be missing
 	named   bool   // the file name is the session ID
-	binned  bool   // in the bin
+	binned  bool   // in the trash bin
 	// names are all files of the transcript in the directory, sorted.
 	names []string
 }
@@ -233,7 +233,7 @@ func homeOf(path string) (home string, ok bool) {
 
 const transcriptExt = ".jsonl"
 
-// listHome lists the sessions of a home, including those in the bin. An unreadable
+// listHome lists the sessions of a home, including those in the trash bin. An unreadable
 // directory is recorded as a trouble, and the others are still listed.
 func (t *Target) listHome() {
 	for _, agent := range t.dirNames(filepath.Join(t.Root, "agents")) {

@@ -17,7 +17,7 @@ const (
 
 // toolName returns the name of a server's tool for models: mcp__SERVER__TOOL, in which other
 // characters than letters, digits, - and _ are replaced. A name that is changed by that, too
-// long, or could be split in another way, because one of the names has __ or _ beside the
+// long, or could be split in another way, because one of the names has __ or _ next to the
 // separator, ends with a digest of both names. So it is as unique as they are, and no server
 // can take over the name of another server's tool.
 func toolName(server, tool string) string {

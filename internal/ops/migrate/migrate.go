@@ -1,5 +1,5 @@
 // Package migrate copies all sessions from one store to another: every line byte for byte,
-// the keys, and the archive and trash states.
+// the keys, and the archive and trash bin states.
 //
 // It can be interrupted at any time and run again: sessions that are already there are
 // compared, and missing lines are added. A session that differs in the target is reported
@@ -209,12 +209,12 @@ func (m *move) replace(h store.Holding, s *sum) (store.Loaded, error) {
 	n, err := replacer.Replace(m.ctx, h.ID, m.read(h.ID, s))
 	if err == nil {
 		m.report.Replaced++
-		_, err = m.to.Load(m.ctx, h, m.read(h.ID, newSum())) // for its archive or trash state
+		_, err = m.to.Load(m.ctx, h, m.read(h.ID, newSum())) // for its archive or trash bin state
 	}
 	return store.Loaded{Added: n}, err
 }
 
-// placeAll updates the archive and trash states of sessions that were already in a copy.
+// placeAll updates the archive and trash bin states of sessions that were already in a copy.
 func (m *move) placeAll() error {
 	all, err := m.to.Holdings(m.ctx)
 	if err != nil {
@@ -236,7 +236,7 @@ func (m *move) placeAll() error {
 	return nil
 }
 
-// place updates the archive and trash state of one session of a copy.
+// place updates the archive and trash bin state of one session of a copy.
 func (m *move) place(h, now store.Holding) (err error) {
 	if now.Removed && (!h.Removed || now.Archived != h.Archived) {
 		if err = m.to.Restore(m.ctx, h.ID); err != nil {

@@ -75,7 +75,7 @@ func household(t testing.TB, home string, st *filestore.Store) []firn.ID {
 	}
 	appendEntries(t, st, "archived", firn.UserText("away"))
 	must(t, st.Archive(ctx, "archived"))
-	appendEntries(t, st, "binned", firn.UserText("in the bin"))
+	appendEntries(t, st, "binned", firn.UserText("in the trash bin"))
 	must(t, st.Remove(ctx, "binned", "nobody wants it"))
 	appendEntries(t, st, "purged", firn.UserText("a secret"))
 	_, err := st.Purge(ctx, "purged", "it was secret")

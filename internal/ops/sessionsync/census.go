@@ -15,7 +15,7 @@ import (
 const maxGap = 1000
 
 // census lists a machine's manifests on the target. Names prove nothing, since
-// whoever can write to the target chooses them: only manifests that were opened count.
+// anyone who can write to the target chooses them: only manifests that were opened count.
 type census struct {
 	// names counts the names on the target by their number.
 	names map[int]int

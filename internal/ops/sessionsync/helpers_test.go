@@ -181,7 +181,7 @@ func (m *machine) view() map[string]string {
 		}
 		all[at] = fmt.Sprintf("archived %v, removed %v", h.Archived, h.Removed)
 		if h.Removed {
-			continue // entries that come while it is in the bin are imported when it is restored
+			continue // entries that come while it is in the trash bin are imported when it is restored
 		}
 		c := m.copyOf(h.ID)
 		travels := c.travels(len(c.items))

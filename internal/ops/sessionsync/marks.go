@@ -137,7 +137,7 @@ func (r *run) observe() error {
 			r.marks.Applied[id], changed = m, true
 		}
 		if r.st.Sessions[id].Removed && !h.Removed && h.Receipt == nil {
-			r.st.ReadAgain = true // entries that came while it was in the bin were skipped
+			r.st.ReadAgain = true // entries that came while it was in the trash bin were skipped
 		}
 	}
 	if !changed {

@@ -268,8 +268,8 @@ func (w *world) settle() {
 	w.t.Fatal("the machines do not come to rest")
 }
 
-// binned reports whether a session is in the bin of a machine. It is not published until it
-// is restored.
+// binned reports whether a session is in the trash bin of a machine. It is not published until
+// it is restored.
 func (w *world) binned(id firn.ID) bool {
 	return slices.ContainsFunc(w.machines, func(m *machine) bool {
 		return strings.Contains(m.view()["session "+string(id)], "removed true")

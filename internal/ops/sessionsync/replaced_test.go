@@ -82,10 +82,10 @@ func TestExcludedLater(t *testing.T) {
 		d.a.say(id, "about taxes")
 		ids = append(ids, id)
 	}
-	unread := firn.NewID() // a session that is in the bin before it is read
+	unread := firn.NewID() // a session that is in the trash bin before it is read
 	_, err := d.a.Append(ctx, unread, store.Start, firn.Entry{Body: &firn.Header{Session: unread, CWD: "/home/ann/private"}})
 	check(t, err)
-	d.a.say(unread, "in the bin")
+	d.a.say(unread, "in the trash bin")
 	check(t, d.a.Remove(ctx, unread, "no longer needed"))
 	d.a.config.Exclude = Exclude{Keys: []string{"agent:main:other"}}
 	d.sync(d.a)
@@ -113,9 +113,9 @@ func TestExcludedLater(t *testing.T) {
 	}
 }
 
-// TestInterruptedWithSessionInTrash interrupts a sync that skipped entries of a session in
+// TestInterruptedWithSessionInTrashBin interrupts a sync that skipped entries of a session in
 // the trash bin. They are imported when the session is restored.
-func TestInterruptedWithSessionInTrash(t *testing.T) {
+func TestInterruptedWithSessionInTrashBin(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
 	d.sync(d.a, d.b)

@@ -26,7 +26,7 @@ type Local interface {
 	End(ctx context.Context, id firn.ID) (firn.Pos, error)
 	// Merge appends lines from another machine to a session and moves its head.
 	Merge(ctx context.Context, id firn.ID, m wire.Merge, lines io.Reader) (wire.Merged, error)
-	// Mark applies the marks of other machines to a session: archived, in the bin, purged.
+	// Mark applies the marks of other machines to a session: archived, in the trash bin, purged.
 	// It returns the receipt if it erased something.
 	Mark(ctx context.Context, now store.Holding, want Marks, erase []firn.EntryID) (*store.Receipt, error)
 }

@@ -23,7 +23,7 @@ type drawing struct {
 }
 
 // Tree draws a tree, oldest entry first: the branch of the head straight down, other
-// branches beside it. Entries without content are left out unless all is true.
+// branches next to it. Entries without content are left out unless all is true.
 func Tree(t wire.Tree, all bool) []string {
 	d := &drawing{nodes: make(map[int]wire.Node), children: make(map[int][]int), all: all, damage: make(map[int][]wire.Damage)}
 	for _, n := range t.Nodes {

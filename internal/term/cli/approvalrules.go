@@ -38,8 +38,8 @@ approvals.allow and approvals.deny are not listed.`,
 			return p.print(all, func() string { return rulesText(all) })
 		},
 	}
-	cmd.AddCommand(p.changeRuleCommand("remove", "Remove a rule: calls that fit it need approval again", "add"),
-		p.changeRuleCommand("add", "Add a rule: calls that fit it need no approval", "remove"))
+	cmd.AddCommand(p.changeRuleCommand("remove", "Remove a rule: calls that match it need approval again", "add"),
+		p.changeRuleCommand("add", "Add a rule: calls that match it need no approval", "remove"))
 	return cmd
 }
 
@@ -92,7 +92,7 @@ func (p gatewayCommands) changeRuleCommand(verb, short, opposite string) *cobra.
 			return err
 		}
 		if all, err := serve.ApprovedRules(home); verb == "add" && err == nil && slices.Contains(all, r) {
-			return p.print(r, func() string { return "nothing changed: the rule is there\n" })
+			return p.print(r, func() string { return "nothing changed: the rule already exists\n" })
 		}
 		if err := serve.ChangeApprovedRule(home, r, verb == "remove"); err != nil {
 			return &hinted{err, "firn approvals rules lists them"}

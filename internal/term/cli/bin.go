@@ -16,12 +16,12 @@ import (
 	"firn.dev/wire"
 )
 
-// binHelp describes the bin in help texts.
+// binHelp describes the trash bin in help texts.
 const binHelp = `The trash bin holds sessions moved there by firn rm --bin or by maintenance.
 They stay until erased by firn bin empty, maintenance.bin_retention or
 maintenance.bin_max_bytes.`
 
-// binnedHelp describes how to name a session in the bin.
+// binnedHelp describes how to name a session in the trash bin.
 const binnedHelp = `Refer to a session in the trash bin by its id, the first 4 or more characters
 of it, or its exact title.`
 
@@ -47,7 +47,7 @@ func (p removeCommands) binLsCommand() *cobra.Command {
 	return cmd
 }
 
-// binText formats the list of the bin.
+// binText formats the list of the trash bin.
 func (p removeCommands) binText(bin wire.Bin) string {
 	if bin.Total == 0 {
 		return "the trash bin is empty\n"
@@ -60,7 +60,7 @@ func (p removeCommands) binText(bin wire.Bin) string {
 	return strings.Join(append(lines, sum), "\n") + "\n"
 }
 
-// binTable formats a row for each session in the bin.
+// binTable formats a row for each session in the trash bin.
 func (p removeCommands) binTable(items []wire.Binned) []string {
 	rows := [][]string{{"SESSION", "TITLE", "SIZE", "REMOVED", "WHY"}}
 	for _, b := range items {
@@ -93,7 +93,7 @@ func (p removeCommands) binRestoreCommand() *cobra.Command {
 	}
 }
 
-// inBin finds a session in the bin by its ID, a prefix of it, or its title.
+// inBin finds a session in the trash bin by its ID, a prefix of it, or its title.
 func (p removeCommands) inBin(ctx context.Context, c *client.Client, ref string) (wire.Binned, error) {
 	bin, err := c.Bin(ctx, 0)
 	if err != nil {
@@ -199,7 +199,7 @@ func parseAge(text string) (time.Duration, error) {
 	return then.Sub(time.Time{}), nil
 }
 
-// findRemoved finds a session that is listed, hidden or in the bin. A valid unknown ID is
+// findRemoved finds a session that is listed, hidden or in the trash bin. A valid unknown ID is
 // returned as binned: the session may have been purged and have a receipt.
 func (p removeCommands) findRemoved(ctx context.Context, c *client.Client, ref string) (s wire.Session, binned bool, err error) {
 	s, err = p.session(ctx, c, ref)
@@ -218,7 +218,7 @@ func (p removeCommands) findRemoved(ctx context.Context, c *client.Client, ref s
 	return s, false, err
 }
 
-// binNote returns the number of sessions in the bin, to be printed below a list of hidden
+// binNote returns the number of sessions in the trash bin, to be printed below a list of hidden
 // ones.
 func (p removeCommands) binNote(ctx context.Context, c *client.Client, q client.Query) string {
 	if !q.Hidden {

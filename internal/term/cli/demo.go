@@ -88,7 +88,7 @@ func (p demoCommands) printDemoLine(line demo.Line) error {
 	return err
 }
 
-// demoText formats one line of the demo. On a screen the result is wrapped beside the step,
+// demoText formats one line of the demo. On a screen the result is wrapped next to the step,
 // or below it if the screen is narrow; a width of zero does not wrap.
 func demoText(line demo.Line, width int) string {
 	sign := "✓"

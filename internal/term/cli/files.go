@@ -45,7 +45,7 @@ func (f *fileFlags) request(m wire.Move) wire.FileRewind {
 	return wire.FileRewind{To: m.To, Back: m.Back, From: firn.EntryID(f.from), Force: f.force}
 }
 
-// restoreFiles restores the files of a session. Unless told otherwise, it restores none if one
+// restoreFiles restores the files of a session. By default it restores none if one
 // of them was changed by something else.
 func restoreFiles(ctx context.Context, c *client.Client, s wire.Session, q wire.FileRewind, f fileFlags) (wire.FilesRewound, error) {
 	q.Plan = true

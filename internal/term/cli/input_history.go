@@ -20,7 +20,7 @@ import (
 // home.
 
 // typedIn collects the text of a session, or of some entries, that may have been typed. It
-// is empty for sessions that cannot be read, such as those in the bin. A whole session can
+// is empty for sessions that cannot be read, such as those in the trash bin. A whole session can
 // be erased even if reading it fails; unread is that error.
 func typedIn(ctx context.Context, c *client.Client, id firn.ID, entries []firn.EntryID) (all history.Typed, unread, err error) {
 	for e, err := range c.Entries(ctx, id, client.EntryQuery{View: wire.ViewDisk}) {

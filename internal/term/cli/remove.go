@@ -107,7 +107,7 @@ func isEntry(word string) bool {
 	return strings.HasPrefix(word, "#") || strings.HasPrefix(word, "HEAD")
 }
 
-// rm hides a session, or moves it to the bin.
+// rm hides a session, or moves it to the trash bin.
 func (p removeCommands) rm(ctx context.Context, c *client.Client, ref string, q wire.Remove, plan bool) error {
 	s, err := p.session(ctx, c, ref)
 	if err != nil {

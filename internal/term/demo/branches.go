@@ -101,7 +101,7 @@ func (t *tour) hide() (string, error) {
 	return fmt.Sprintf("%d messages → %d → %d, by appending two entries", before, hidden, after), nil
 }
 
-// remove moves a session to the trash and restores it.
+// remove moves a session to the trash bin and restores it.
 func (t *tour) remove() (string, error) {
 	before, err := readFile(t.transcript(t.talk))
 	if err != nil {

@@ -6,7 +6,7 @@ import "strings"
 type Item struct {
 	// Text replaces the word.
 	Text string
-	// Name is shown instead of Text if it is not empty, and Help beside it.
+	// Name is shown instead of Text if it is not empty, and Help next to it.
 	Name, Help string
 	// Stay is true if Enter inserts the item and does not submit the line.
 	Stay bool

@@ -30,7 +30,7 @@ export class FirnChatStore {
 		return log.serialize(() => log.change(async () => appended(log, chatId, await readBranch(log), plain(messages))));
 	}
 
-	/** deleteChat moves a chat to the trash of the gateway. */
+	/** deleteChat moves a chat to the trash bin of the gateway. */
 	deleteChat(chatId) {
 		const log = this.#log(chatId);
 		return log.serialize(() => log.remove());

@@ -7,7 +7,7 @@ export declare class FirnSessionStore implements SessionStore {
 	append(key: SessionKey, entries: SessionStoreEntry[]): Promise<void>;
 	load(key: SessionKey): Promise<SessionStoreEntry[] | null>;
 	listSessions(projectKey: string): Promise<Array<{ sessionId: string; mtime: number }>>;
-	/** Moves transcripts to the gateway's trash: `firn bin restore` brings them back. */
+	/** Moves transcripts to the gateway's trash bin: `firn bin restore` brings them back. */
 	delete(key: SessionKey): Promise<void>;
 	listSubkeys(key: { projectKey: string; sessionId: string }): Promise<string[]>;
 }

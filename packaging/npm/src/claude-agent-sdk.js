@@ -56,7 +56,7 @@ export class FirnSessionStore {
 		return sessions;
 	}
 
-	/** delete moves a transcript to the trash; that of a session with those of its sub-agents. */
+	/** delete moves a transcript to the trash bin; that of a session with those of its sub-agents. */
 	async delete(key) {
 		if (!key.subpath) {
 			for (const subpath of await this.listSubkeys(key)) await this.#remove({ ...key, subpath });

@@ -9,6 +9,6 @@ export declare class FirnSaver extends BaseCheckpointSaver {
 	list(config: RunnableConfig, options?: CheckpointListOptions): AsyncGenerator<CheckpointTuple>;
 	put(config: RunnableConfig, checkpoint: Checkpoint, metadata: CheckpointMetadata, newVersions: ChannelVersions): Promise<RunnableConfig>;
 	putWrites(config: RunnableConfig, writes: PendingWrite[], taskId: string): Promise<void>;
-	/** Moves a thread to the gateway's trash: `firn bin restore` brings it back. */
+	/** Moves a thread to the gateway's trash bin: `firn bin restore` brings it back. */
 	deleteThread(threadId: string): Promise<void>;
 }

@@ -93,7 +93,7 @@ export class FirnSaver extends BaseCheckpointSaver {
 		});
 	}
 
-	/** deleteThread moves a thread to the trash of the gateway. */
+	/** deleteThread moves a thread to the trash bin of the gateway. */
 	async deleteThread(threadId) {
 		const log = this.#log(threadId);
 		return log.serialize(async () => {

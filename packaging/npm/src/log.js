@@ -118,7 +118,7 @@ export class SessionLog {
 		return { id: line.id, kind: own ? line.customType.slice(this.field.length + 1) : "record", record: uncarry(held) };
 	}
 
-	/** remove moves the session to the trash of the gateway, if there is one. */
+	/** remove moves the session to the trash bin of the gateway, if there is one. */
 	async remove() {
 		await orMissing(this.client.request("DELETE", this.path, { query: { bin: true, reason: `deleted by ${this.field}` } }));
 	}

@@ -10,6 +10,6 @@ export declare class FirnSession implements Session {
 	getItems(limit?: number): Promise<AgentInputItem[]>;
 	addItems(items: AgentInputItem[]): Promise<void>;
 	popItem(): Promise<AgentInputItem | undefined>;
-	/** Moves the items to the gateway's trash: `firn bin restore` brings them back. */
+	/** Moves the items to the gateway's trash bin: `firn bin restore` brings them back. */
 	clearSession(): Promise<void>;
 }

@@ -67,7 +67,7 @@ export class FirnSession {
 		});
 	}
 
-	/** clearSession moves the conversation to the trash of the gateway. */
+	/** clearSession moves the conversation to the trash bin of the gateway. */
 	clearSession() {
 		return this.#log.serialize(async () => {
 			await this.#log.remove();

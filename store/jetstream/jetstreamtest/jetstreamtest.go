@@ -118,7 +118,7 @@ func (n *Node) Start(t testing.TB) {
 		t.Fatal(err)
 	}
 	if line, err := bufio.NewReader(stdout).ReadString('\n'); err != nil || line != "ready\n" {
-		t.Fatalf("server %s says %q, %v", n.Name, line, err)
+		t.Fatalf("server %s printed %q, %v", n.Name, line, err)
 	}
 }
 
@@ -295,6 +295,6 @@ func (c *Cluster) Leader(t testing.TB, api js.JetStream, stream string) *Node {
 			}
 		}
 	}
-	t.Fatalf("nobody leads %s", stream)
+	t.Fatalf("stream %s has no leader", stream)
 	return nil
 }

@@ -58,7 +58,7 @@ func testOpenStrange(t *testing.T, e *env) {
 		t.Error("opened a file below a file")
 	}
 	if _, err := e.Stat(e.path("file", "below")); err == nil {
-		t.Error("told of a file below a file")
+		t.Error("found a file below a file")
 	}
 	e.want("file", "x")
 }

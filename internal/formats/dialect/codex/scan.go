@@ -422,7 +422,7 @@ func (s *scanner) compaction(f members) {
 	switch {
 	case history == nil:
 		all = append(all, s.oldUserMessages()...)
-	case summary == "": // no summary: the history starts anew
+	case summary == "": // no summary: the history starts again
 		s.last = ""
 		all[0].body = &firn.Head{Reason: replacedReason}
 		all = append(all, s.history(history, "", new(int))...)

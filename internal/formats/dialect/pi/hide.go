@@ -137,7 +137,7 @@ func (p *printer) restore(dst []byte, e firn.Entry, b *firn.Tombstone, was tombs
 	return p.branchAround(dst, e, c, entries)
 }
 
-// branchAround writes copies of all told entries except the first, followed by the
+// branchAround writes copies of the given entries except the first, followed by the
 // tombstone.
 func (p *printer) branchAround(dst []byte, e firn.Entry, c copier, entries []dialect.EntryLines) ([]byte, error) {
 	start := len(dst)

@@ -55,7 +55,7 @@ func (e *Recorder) Await(text string) {
 		select {
 		case <-e.more:
 		case <-time.After(basetest.Limit):
-			e.t.Fatalf("waited for %q in vain: %q", text, all[e.passed:])
+			e.t.Fatalf("timed out waiting for %q: %q", text, all[e.passed:])
 		}
 	}
 }

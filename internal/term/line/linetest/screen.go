@@ -373,7 +373,7 @@ func (s *Screen) AwaitThat(t testing.TB, what string, holds func() bool) {
 		select {
 		case <-s.more:
 		case <-late:
-			t.Fatalf("waited in vain until %s; the screen has\n%s", what, s.All())
+			t.Fatalf("timed out waiting until %s; the screen has\n%s", what, s.All())
 		}
 	}
 }

@@ -127,7 +127,7 @@ export function Maintenance() {
     setAsking(false);
     if (!done) return;
     setReport(done);
-    if (enforce) notify(`${plural(done.removed, "session")} moved to the trash, ${count(done.archived)} archived. Undo with firn restore`);
+    if (enforce) notify(`${plural(done.removed, "session")} moved to the trash bin, ${count(done.archived)} archived. Undo with firn restore`);
   };
   const actions = report?.actions ?? [];
   return (
@@ -167,7 +167,7 @@ export function Maintenance() {
         >
           <p>
             {report && !report.done && actions.length > 0 ? `The dry run listed ${plural(actions.length, "session")}. ` : ""}
-            Removed sessions go to the trash; firn restore brings them back. Running and pinned sessions, and those of main keys and groups, are protected.
+            Removed sessions go to the trash bin; firn restore brings them back. Running and pinned sessions, and those of main keys and groups, are protected.
           </p>
         </Dialog>
       )}
@@ -181,7 +181,7 @@ function ReportSummary({ report: r }: { report: Report }) {
     <p class="muted">
       {(r.actions ?? []).length === 0
         ? `Nothing to remove in ${plural(r.sessions, "session")} of ${bytes(r.bytes)}.`
-        : `${plural(r.removed, "session")} ${r.done ? "moved" : "would move"} to the trash (${bytes(r.bytesBinned)}), ${count(r.archived)} ${r.done ? "archived" : "would be archived"}.`}
+        : `${plural(r.removed, "session")} ${r.done ? "moved" : "would move"} to the trash bin (${bytes(r.bytesBinned)}), ${count(r.archived)} ${r.done ? "archived" : "would be archived"}.`}
       {out.length > 0 && ` Protected: ${out.map(([why, n]) => `${count(n)} ${why}`).join(", ")}.`}
       {!!r.failed && <span class="bad"> {count(r.failed)} failed.</span>}
     </p>
@@ -207,7 +207,7 @@ function Actions({ report }: { report: Report }) {
               <a href={toSession(a.session)}>{a.title || a.session}</a>
             </td>
             <td>
-              {a.do === "remove" ? "move to trash" : a.do}
+              {a.do === "remove" ? "move to trash bin" : a.do}
               {a.outcome && a.outcome !== "done" && <span class={a.outcome === "failed" ? "bad" : "faint"}> {a.error || a.outcome}</span>}
             </td>
             <td class="mono">{a.why}</td>

@@ -10,7 +10,7 @@ export function StorageSection({ storage: s }: { storage: Storage }) {
     ["Index", s.index, "derived; can be rebuilt"],
     ["Notes", s.memory, "including old versions"],
     ["Files", s.files, "contents of files that tools changed"],
-    ["Trash", s.bin, "removed sessions; firn bin empty erases them"],
+    ["Trash bin", s.bin, "removed sessions; firn bin empty erases them"],
   ];
   const ours = parts.reduce((n, [, size]) => n + size, 0);
   const most = Math.max(1, ...parts.map(([, size]) => size));
