@@ -11,7 +11,7 @@ import (
 	"firn.dev/window"
 )
 
-// The offline model needs no key and no network. It quotes what was said before.
+// The offline model needs no key and no network. It quotes earlier messages.
 func Example() {
 	model := offline.New(offline.Options{})
 	said := []firn.Entry{

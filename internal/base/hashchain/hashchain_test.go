@@ -211,7 +211,7 @@ func TestFinder(t *testing.T) {
 }
 
 // TestRecordedStateProvesPrefix checks that a recorded state proves what precedes it, even if
-// all links were made anew.
+// all links were recreated.
 func TestRecordedStateProvesPrefix(t *testing.T) {
 	lines := transcript(t, session, 9)
 	state, _ := LinkOf(lines[6])

@@ -79,7 +79,7 @@ func TestCookieRequestsMustBeSameSite(t *testing.T) {
 			"token":  {s.ask("POST", "/v1/sessions", token, from).status, c.bearer},
 			"both":   {s.ask("POST", "/v1/sessions", token, cookie, from).status, c.bearer},
 			"logout": {s.ask("POST", "/v1/logout", holding(&http.Cookie{Name: "firn-7766", Value: "old"}), from).status, c.write},
-			"login":  {s.ask("POST", "/v1/login", from, sending(wire.Login{Code: "x"}), anybody()).status, c.login},
+			"login":  {s.ask("POST", "/v1/login", from, sending(wire.Login{Code: "x"}), freshAddress()).status, c.login},
 		} {
 			if got[0] != got[1] {
 				t.Errorf("%s, %s: %d, want %d", c.name, what, got[0], got[1])
@@ -88,8 +88,8 @@ func TestCookieRequestsMustBeSameSite(t *testing.T) {
 	}
 }
 
-// anybody returns a change to a remote address without failed logins.
-var anybody = func() func() change {
+// freshAddress returns a change to a remote address without failed logins.
+var freshAddress = func() func() change {
 	n := 0
 	return func() change {
 		n++

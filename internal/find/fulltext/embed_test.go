@@ -196,8 +196,8 @@ func TestVectorsAreResumed(t *testing.T) {
 	}
 }
 
-// TestVectorsAreOptional checks that search goes on with an endpoint that fails or returns
-// nonsense, says so once, and recovers.
+// TestVectorsAreOptional checks that search continues with an endpoint that fails or returns
+// invalid data, reports this once, and recovers.
 func TestVectorsAreOptional(t *testing.T) {
 	for name, answer := range map[string]func([][]float32) ([][]float32, error){
 		"an error":        func([][]float32) ([][]float32, error) { return nil, errors.New("out of order") },

@@ -335,7 +335,7 @@ func gone(pid int) bool {
 	return err == nil && strings.Contains(string(stat), ") Z ")
 }
 
-// TestRetain checks that servers which no group has are ended, and that the others go on.
+// TestRetain checks that servers that no group uses are stopped, and that the others continue.
 func TestRetain(t *testing.T) {
 	p, _ := pool(t)
 	other := server(t, "plain")

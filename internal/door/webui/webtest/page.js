@@ -1,5 +1,5 @@
-// What tests know of a page. It is put into every document before its own
-// scripts, and speaks of what people meet: roles, names, what can be seen.
+// Helpers of the page tests. They are injected into every document before its own scripts,
+// and find elements as users do: by role, name and visibility.
 window.webtest = (() => {
 	const seen = { violations: [], shifts: [] };
 	document.addEventListener("securitypolicyviolation", (e) =>
@@ -37,14 +37,14 @@ window.webtest = (() => {
 		if (/^(INPUT|TEXTAREA|SELECT)$/.test(el.tagName)) return squeeze(el.placeholder || el.title || el.value);
 		return squeeze(el.innerText) || squeeze(el.textContent) || squeeze(el.title) || squeeze(el.querySelector("img[alt], svg[aria-label]")?.getAttribute("aria-label"));
 	}
-	// A name that is a text must be the whole of it, one that is a pattern must match.
+	// A string must equal the whole name, a pattern must match it.
 	const fits = (el, want) => want instanceof RegExp ? want.test(name(el)) : name(el) === want;
 	const all = (role, want, within = document) => [...within.querySelectorAll(roles[role] || role)].filter((el) => visible(el) && (want === undefined || fits(el, want)));
 	const find = (role, want, within) => all(role, want, within)[0];
 	const text = () => document.body?.innerText ?? "";
 
-	// aim says where to click on an element: its middle, if nothing covers it and
-	// it has not moved since it was asked for last.
+	// aim returns the point to click on an element: its center, if nothing covers it and it
+	// has not moved since the last call.
 	let aimed = {};
 	function aim(el) {
 		const now = aimAt(el);
@@ -66,8 +66,8 @@ window.webtest = (() => {
 		if (!hit || !(el.contains(hit) || hit.contains(el) || hit.closest("label")?.control === el)) return null;
 		return { x, y };
 	}
-	// wide lists what sticks out at the side of the window, but for what is in a
-	// box of its own that can be moved sideways.
+	// wide lists elements that extend beyond the side of the window, except those in a box that
+	// scrolls horizontally.
 	const boxed = (el) => {
 		for (let e = el.parentElement; e && e.localName !== "main" && e !== document.body; e = e.parentElement) {
 			if (getComputedStyle(e).overflowX !== "visible" && e.getBoundingClientRect().right <= document.documentElement.clientWidth + 1) return true;
@@ -97,15 +97,15 @@ window.webtest = (() => {
 					if (tag !== "a" && !/^(\/[^/]|#|blob:|data:image\/)/.test(v) && new URL(at.value, location.href).origin !== location.origin) found.push(`${tag} ${at.name}=${at.value}`);
 				}
 			}
-			if (tag === "a" && el.origin && el.origin !== location.origin && el.origin !== "null" && !/noopener|noreferrer/.test(el.rel)) found.push("a link that tells where it is: " + el.href);
+			if (tag === "a" && el.origin && el.origin !== location.origin && el.origin !== "null" && !/noopener|noreferrer/.test(el.rel)) found.push("a link that sends a referrer: " + el.href);
 			if (tag === "form" && el.getAttribute("action")) found.push("a form with an action");
 		}
 		return found.slice(0, 12);
 	};
-	// times says how often a text stands in the log: in what was said, not in the
-	// outline beside it, nor in what waits.
+	// times returns how often a text occurs in the messages of the log, not in the outline or the
+	// queue.
 	const times = (want) => all("article").reduce((n, el) => n + squeeze(el.innerText).split(want).length - 1, 0);
-	// scroller is what scrolls an element.
+	// scroller returns the element that scrolls an element.
 	const scroller = (el) => {
 		for (let e = el?.parentElement; e; e = e.parentElement) {
 			if (/auto|scroll/.test(getComputedStyle(e).overflowY) && e.scrollHeight > e.clientHeight) return e;

@@ -38,7 +38,7 @@ function Question({ talk, approval }: { talk: Talk; approval: Approval }) {
       <p class="approval-title">
         Allow <code>{approval.name}</code>?
       </p>
-      {approval.diff ? <Diff text={approval.diff} /> : <pre class="diff-text">{said(approval.arguments)}</pre>}
+      {approval.diff ? <Diff text={approval.diff} /> : <pre class="diff-text">{argumentText(approval.arguments)}</pre>}
       <div class="approval-foot">
         <button type="button" class="button primary" disabled={busy} onClick={() => void answer("allow")}>
           Allow
@@ -67,8 +67,8 @@ function Question({ talk, approval }: { talk: Talk; approval: Approval }) {
   );
 }
 
-// said is what a call is told: its only text, or all of it.
-function said(args: unknown): string {
+// argumentText returns the only text argument of a call, or all arguments.
+function argumentText(args: unknown): string {
   if (args && typeof args === "object") {
     const values = Object.values(args);
     if (values.length === 1 && typeof values[0] === "string") return values[0];

@@ -36,7 +36,7 @@ export class Talk {
   readonly finding: Finding;
   // agent is the agent that answers; empty means the session's own.
   readonly agent = signal("");
-  // siblings are the messages with other branches beside them.
+  // siblings are the messages with sibling branches.
   readonly siblings = signal<ReadonlyMap<string, Siblings>>(new Map());
   // focus moves the focus to the composer.
   focus: () => void = () => {};

@@ -194,7 +194,7 @@ export class SessionList {
 
   // mayChange reports whether an event of a session that is not loaded may change the list. The turns
   // of such a session do not, except the next one after an update: a new session is listed only
-  // when something was said in it.
+  // once it has a message.
   private mayChange(e: Event): boolean {
     const id = e.session ?? "";
     if (e.name.startsWith("turn.")) return this.updated.delete(id);
