@@ -39,6 +39,8 @@ type Card struct {
 	// unknown type, or progress and similar records of the program that wrote the session.
 	Bookkeeping bool    `json:"bookkeeping,omitempty"`
 	Blocks      []Block `json:"blocks,omitempty"`
+	// Masked is the number of secrets that were replaced before the entry was stored.
+	Masked int `json:"masked,omitempty"`
 	// Compaction is set for compactions.
 	Compaction *Compaction `json:"compaction,omitempty"`
 	// Usage is the usage of an answer. Stop is why it ended, unless normally; Error is the

@@ -279,13 +279,18 @@ func isLine(text string) bool {
 	return true
 }
 
-// argument returns the most informative argument of a call: a command, a path, a question;
-// otherwise all arguments.
+// argument returns the most informative argument of a call: a command, a path, a question, or
+// the only text; otherwise all arguments.
 func argument(raw json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if len(raw) < 1<<20 && json.Unmarshal(raw, &members) == nil {
 		for _, name := range []string{"command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description"} {
 			if said := textOf(members[name]); said != "" {
+				return said
+			}
+		}
+		for _, only := range members {
+			if said := textOf(only); said != "" && len(members) == 1 {
 				return said
 			}
 		}

@@ -45,6 +45,7 @@ func Render(e firn.Entry, o Options) wire.Card {
 	if t.card.Parent == firn.Root {
 		t.card.Parent = ""
 	}
+	t.card.Masked = maskedIn(e.Extra)
 	if e.Body == nil {
 		return t.card
 	}
@@ -156,6 +157,16 @@ func imageAt(session firn.ID, entry firn.EntryID, n int) string {
 		return ""
 	}
 	return "/v1/sessions/" + url.PathEscape(string(session)) + "/entries/" + url.PathEscape(string(entry)) + "/images/" + strconv.Itoa(n)
+}
+
+// maskedIn returns the number of secrets that were replaced in an entry before it was stored; other
+// programs may use the field for other values.
+func maskedIn(extra firn.Fields) int {
+	n, err := strconv.Atoi(string(extra.Get("masked")))
+	if err != nil || n < 0 {
+		return 0
+	}
+	return n
 }
 
 // textOf decodes a JSON string; it returns an empty string for other values.

@@ -178,6 +178,7 @@ export interface Card {
   id: string;
   kind: string;
   label?: string;
+  masked?: number;
   model?: string;
   note?: string;
   parent?: string;

@@ -7,9 +7,12 @@ const generated = /<(system-reminder|environment_context|user_instructions|local
 const wrapper = /<\/?[a-z]+(?:[-_][a-z]+)+>/g;
 const colors = /\u001b\[[0-9;?]*[A-Za-z]|\[(?:[0-9]{1,3};?){1,5}m/g;
 
+// The line below the head of a table.
+const tableRule = /\|\s*:?-{3,}:?\s*\|/;
+
 // plainLine returns a text as a line to show; the text itself if nothing would be left.
 export function plainLine(text: string): string {
-  const line = text
+  const line = (tableRule.test(text) ? text.replace(/\||:?-{3,}:?/g, " ") : text)
     .replace(colors, "")
     .replace(generated, " ")
     .replace(wrapper, " ")

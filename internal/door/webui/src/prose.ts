@@ -19,6 +19,7 @@ const rtl = /^[^A-Za-z\u00c0-\u02b8\u0370-\u058f\u0900-\ud7ff]*[\u0590-\u08ff\uf
 export function complete(root: Element): void {
   for (const el of root.querySelectorAll(blocks)) el.setAttribute("dir", "auto");
   for (const el of root.querySelectorAll(containers)) el.setAttribute("dir", rtl.test(el.textContent!.slice(0, 200)) ? "rtl" : "ltr");
+  for (const el of root.querySelectorAll("li")) if (/^[☑☐] /.test(el.textContent!)) el.classList.add("task");
   for (const el of root.querySelectorAll("table")) box(el);
   for (const el of root.querySelectorAll<HTMLElement>("pre.code")) if (!el.closest(".tool-text")) bar(el);
   for (const el of root.querySelectorAll<HTMLElement>("pre, .table-box")) reach(el);

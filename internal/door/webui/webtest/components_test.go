@@ -13,6 +13,9 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
+// componentShare is the share of blocks of a component's picture that may differ. It has few.
+const componentShare = 0.1
+
 // componentBytes is the maximum size of all pictures of components.
 const componentBytes = 300_000
 
@@ -45,11 +48,7 @@ var components = []component{
 // compares it with that of the design page, which shows all of them.
 func TestComponents(t *testing.T) {
 	t.Parallel()
-	s, err := serveWith(writeGolden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.stop)
+	s := goldenServer(t)
 	docs := filepath.Join("..", "..", "..", "..", "docs")
 	text, err := os.ReadFile(filepath.Join(docs, "design-pages.md"))
 	if err != nil {
@@ -86,6 +85,7 @@ func (b *tab) component(c component, path string) {
 		return { x: r.x, y: r.y, width: Math.min(r.width, 620), height: Math.min(r.height, 360) };
 	})()`, quote(c.element)))
 	b.settled()
+	b.useFonts()
 	raw, err := chromedp.Call(b.ctx, page.CaptureScreenshot, page.CaptureScreenshotParams{Clip: &page.Viewport{X: at.X, Y: at.Y, Width: at.Width, Height: at.Height, Scale: 1}})
 	if err != nil {
 		b.fatalf("taking a picture of %s: %v", c.name, err)
@@ -97,8 +97,14 @@ func (b *tab) component(c component, path string) {
 	if *takePictures {
 		writePicture(b.t, path, seen)
 	}
-	kept := readGray(b.t, path).Bounds().Size()
-	if d := kept.Sub(seen.Bounds().Size()); d.X > 40 || d.X < -40 || d.Y > 24 || d.Y < -24 {
-		b.t.Errorf("%s is %v large, its picture %v; go test -pictures takes it anew", c.name, seen.Bounds().Size(), kept)
+	kept := readGray(b.t, path)
+	size := kept.Bounds().Size()
+	if d := size.Sub(seen.Bounds().Size()); d.X > 40 || d.X < -40 || d.Y > 24 || d.Y < -24 {
+		b.t.Errorf("%s is %v large, its picture %v; go test -pictures takes it anew", c.name, seen.Bounds().Size(), size)
+		return
+	}
+	both := kept.Bounds().Intersect(seen.Bounds())
+	if share, first := difference(shrink(grayOf(kept, both), goldenScale), shrink(grayOf(seen, both), goldenScale)); share > componentShare {
+		b.t.Errorf("%.0f%% of the blocks of %s differ from its picture, the first at %s; go test -pictures takes it anew", 100*share, c.name, first)
 	}
 }

@@ -151,7 +151,7 @@ var longAgo = time.Date(2026, 3, 2, 9, 0, 0, 0, time.UTC)
 
 const (
 	crowdSize  = 10_000
-	longSize   = 100_000
+	longSize   = 50_000
 	longID     = firn.ID("long-session")
 	longNeedle = "the zirconium gasket"
 )
@@ -173,7 +173,7 @@ func writeCrowd(home string) error {
 	return nil
 }
 
-// writeLong writes a session of a hundred thousand entries: turns with tool calls, some
+// writeLong writes a session of fifty thousand entries: turns with tool calls, some
 // with long results, and occasional compactions.
 func writeLong(home string) error {
 	s := newScribe(longID, longAgo, firn.Header{})

@@ -120,11 +120,7 @@ func writeGolden(home string) error {
 // TestGoldens compares the main pages with their goldens (go test -pictures writes them).
 func TestGoldens(t *testing.T) {
 	t.Parallel()
-	s, err := serveWith(writeGolden)
-	if err != nil {
-		t.Fatal(err)
-	}
-	t.Cleanup(s.stop)
+	s := goldenServer(t)
 	b := s.login(t)
 	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: frozen}); err != nil {
 		t.Fatal(err)
@@ -158,11 +154,18 @@ func TestGoldens(t *testing.T) {
 	checkSizes(t, "testdata/golden", goldenBytes)
 }
 
-// shot takes a picture of the page at a quarter of its size, in the fonts of the machine where
-// browsers are tested. The name of the login, which is random, is not in it.
+// shot takes a picture of the page at a quarter of its size.
 func (b *tab) shot() *image.Gray {
 	b.t.Helper()
-	get[bool](b, `(document.documentElement.style.setProperty("--sans", "DejaVu Sans"), document.documentElement.style.setProperty("--mono", "DejaVu Sans Mono"), document.activeElement?.blur(), document.querySelectorAll(".who").forEach((el) => (el.style.visibility = "hidden")), true)`)
+	return shrink(b.capture(), goldenScale)
+}
+
+// capture takes a picture of the page in the fonts of the machine where browsers are tested.
+// The name of the login, which is random, is not in it.
+func (b *tab) capture() image.Image {
+	b.t.Helper()
+	b.useFonts()
+	get[bool](b, `(document.activeElement?.blur(), document.querySelectorAll(".who").forEach((el) => (el.style.visibility = "hidden")), true)`)
 	b.frames()
 	raw, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
 	if err != nil {
@@ -172,7 +175,14 @@ func (b *tab) shot() *image.Gray {
 	if err != nil {
 		b.t.Fatal(err)
 	}
-	return shrink(seen, goldenScale)
+	return seen
+}
+
+// useFonts sets the fonts of pictures.
+func (b *tab) useFonts() {
+	b.t.Helper()
+	get[bool](b, `(document.documentElement.style.setProperty("--sans", "DejaVu Sans"), document.documentElement.style.setProperty("--mono", "DejaVu Sans Mono"), true)`)
+	b.frames()
 }
 
 // golden compares the page with a golden.
@@ -250,8 +260,13 @@ func readGray(t *testing.T, path string) *image.Gray {
 	if err != nil {
 		t.Fatalf("%s: %v", path, err)
 	}
-	gray := image.NewGray(p.Bounds())
-	draw.Draw(gray, gray.Bounds(), p, p.Bounds().Min, draw.Src)
+	return grayOf(p, p.Bounds())
+}
+
+// grayOf returns a part of a picture in shades of gray.
+func grayOf(p image.Image, part image.Rectangle) *image.Gray {
+	gray := image.NewGray(image.Rectangle{Max: part.Size()})
+	draw.Draw(gray, gray.Bounds(), p, part.Min, draw.Src)
 	return gray
 }
 

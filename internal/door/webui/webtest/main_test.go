@@ -22,7 +22,7 @@ type house struct {
 	browser context.Context
 	model   *model
 
-	plain, crowd onceServer
+	plain, crowd, golden onceServer
 }
 
 // onceServer is a gateway that is started on first use.
@@ -57,6 +57,7 @@ func run(m *testing.M) int {
 	defer world.model.close()
 	defer world.plain.stop()
 	defer world.crowd.stop()
+	defer world.golden.stop()
 	return m.Run()
 }
 

@@ -32,8 +32,8 @@ type overlay struct {
 	open    func(b *tab)
 	// close closes it; without it Escape does.
 	close func(b *tab)
-	// from and to limit the widths of the window.
-	from, to int64
+	// to is the maximum width of the window, if there is one.
+	to int64
 }
 
 // pressed opens an overlay by clicks.
@@ -73,7 +73,9 @@ func writeOverlaid(home string) error {
 	s.says("A first answer.")
 	kept := s.user("A second question.")
 	s.compaction("## Goal\n\nAnswer questions.", kept, 150_000)
-	s.says("A second answer.")
+	s.says(strings.Repeat("A second answer. ", 200))
+	s.user("A third question.")
+	s.says("A third answer.")
 	return s.keep(home)
 }
 
@@ -163,7 +165,8 @@ func titlesInSource(t *testing.T) []string {
 }
 
 // TestOverlays checks every dialog, menu and bar with axe on every screen.
-// The sources have no dialog that it does not open.
+// The sources have no dialog that it does not open. Then it runs a command of each form that
+// pages, menus and dialogs offer.
 func TestOverlays(t *testing.T) {
 	t.Parallel()
 	s, err := serveWith(writeOverlaid)
@@ -185,30 +188,51 @@ func TestOverlays(t *testing.T) {
 		}
 	}
 	first := s.login(t)
-	for path, list := range table {
-		t.Run(path, func(t *testing.T) {
-			t.Parallel()
-			b := first.beside(t)
-			b.dark(looks[0].dark)
-			b.size(screens[0][0], screens[0][1]) // a wide window opens the outline
-			b.open(path)
-			b.settled()
-			b.injectAxe()
-			for _, screen := range screens {
-				b.size(screen[0], screen[1])
-				b.settled()
-				for _, o := range list {
-					if screen[0] >= o.from && (o.to == 0 || screen[0] <= o.to) {
-						b.checkOverlay(o, screen[0])
-					}
-				}
-			}
-		})
+	offered := &hints{byForm: make(map[string]string)}
+	t.Run("open", func(t *testing.T) {
+		for path, list := range table {
+			t.Run(path, func(t *testing.T) {
+				t.Parallel()
+				first.beside(t).checkOverlays(path, list, offered)
+			})
+		}
+	})
+	for _, path := range []string{"/live", "/search?q=question", "/usage?since=all", "/sources", "/settings", "/keys", "/memory?view=changes", "/memory?view=dream",
+		toSession(overlayID) + "/tree", toSession(overlayID) + "/window", toSession(overlayID) + "/usage", toSession(overlayID) + "/raw"} {
+		first.open(path)
+		first.settled()
+		offered.collect(first)
+		offered.menus(first)
 	}
+	first.allow("401 (Unauthorized)") // its token is one of those that are revoked
+	offered.run(t, s)
 }
 
-// checkOverlay opens an overlay, checks it, and closes it.
-func (b *tab) checkOverlay(o overlay, width int64) {
+// checkOverlays checks the overlays of a page on every screen, and collects the commands that
+// they offer.
+func (b *tab) checkOverlays(path string, list []overlay, offered *hints) {
+	b.t.Helper()
+	b.dark(looks[0].dark)
+	b.size(screens[0][0], screens[0][1]) // a wide window opens the outline
+	b.open(path)
+	b.settled()
+	b.injectAxe()
+	// An overlay stays open while the window gets wider.
+	for _, pair := range [][][2]int64{screens[:2], screens[2:]} {
+		for i, o := range list {
+			if o.to == 0 || pair[1][0] <= o.to {
+				b.size(pair[0][0], pair[0][1])
+				b.settled()
+				b.checkOverlay(o, pair, i == 0, offered)
+			}
+		}
+	}
+	offered.collect(b)
+	offered.menus(b)
+}
+
+// checkOverlay opens an overlay, checks it on screens, and closes it.
+func (b *tab) checkOverlay(o overlay, screens [][2]int64, colors bool, offered *hints) {
 	b.t.Helper()
 	o.open(b)
 	element := o.element
@@ -218,7 +242,12 @@ func (b *tab) checkOverlay(o overlay, width int64) {
 	}
 	b.wait(fmt.Sprintf("document.querySelector(%s)", quote(element)))
 	b.settled()
-	b.inLooks(element, fmt.Sprintf("%s at %d px", o.title, width), looksAt(width))
+	offered.collect(b)
+	for _, screen := range screens {
+		b.size(screen[0], screen[1])
+		b.frames()
+		b.inLooks(element, fmt.Sprintf("%s at %d px", o.title, screen[0]), runsAt(screen[0], colors))
+	}
 	if o.close != nil {
 		o.close(b)
 	} else {
@@ -242,7 +271,7 @@ func (b *tab) checkMenus(width int64) {
 		button := fmt.Sprintf(`webtest.all("button[aria-haspopup=menu]").find((el) => el.className === %s)`, quote(kind))
 		b.press(button)
 		b.wait(`document.querySelector(".menu-list")`)
-		b.inLooks(".menu-list", fmt.Sprintf("menu %q at %d px", kind, width), looksAt(width))
+		b.inLooks(".menu-list", fmt.Sprintf("menu %q at %d px", kind, width), runsAt(width, true))
 		b.key("\x1b")
 		b.wait(`!document.querySelector(".menu-list")`)
 	}

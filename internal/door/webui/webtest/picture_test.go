@@ -1,11 +1,9 @@
 package webtest
 
 import (
-	"bytes"
 	"flag"
 	"fmt"
 	"image"
-	"image/png"
 	"os"
 	"path/filepath"
 	"strings"
@@ -15,6 +13,7 @@ import (
 	"firn.dev"
 
 	"github.com/chromedp/cdproto/input"
+	"github.com/chromedp/cdproto/page"
 	"github.com/chromedp/chromedp"
 )
 
@@ -25,12 +24,12 @@ const largestPicture = 200 << 10
 
 // writeShow writes a home for the pictures.
 func writeShow(home string) error {
-	now := time.Now().Add(-2 * time.Hour)
+	now := longAgo.AddDate(0, 0, 8) // three hours before the clock of the pages
 	trip := newScribe("01k7q2hs-birthday-trip", now, firn.Header{CWD: "/home/you", Key: "agent:main:cli:you"})
 	trip.title("Plan a birthday trip")
 	trip.tags("family")
 	trip.user("We want to go away for my birthday, three of us, two nights. By train from Berlin. Ideas?")
-	fork := trip.says("Three that work well by train:\n\n| Where | Hours | Why |\n|---|---|---|\n| **Gdańsk** | 6 | the sea, amber, good food |\n| **Prague** | 4½ | a short way, much to see |\n| **Copenhagen** | 7 | harbour, design, not cheap |\n\nShall I look at one of them?")
+	fork := trip.says("Three that work well by train:\n\n| Where | Hours | Why |\n|---|---|---|\n| **Gdańsk** | 6 | the sea, amber, good food |\n| **Prague** | 4½ | a short way, much to see |\n| **Copenhagen** | 7 | harbor, design, not cheap |\n\nShall I look at one of them?")
 	trip.label(fork, "three ideas")
 	trip.user("Prague, please.")
 	trip.says("Prague it is: four and a half hours along the Elbe, and the dining car is worth the trip.")
@@ -67,8 +66,8 @@ func writeShow(home string) error {
 	return nil
 }
 
-// TestPictures takes the pictures of the README (go test -pictures writes them) and checks
-// that the existing ones match the pages.
+// TestPictures takes the pictures of the documents (go test -pictures writes them) and checks
+// that the existing ones look like the pages, as goldens do.
 func TestPictures(t *testing.T) {
 	t.Parallel()
 	s, err := serveWith(writeShow)
@@ -77,6 +76,9 @@ func TestPictures(t *testing.T) {
 	}
 	t.Cleanup(s.stop)
 	b := s.login(t)
+	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: frozen}); err != nil {
+		t.Fatal(err)
+	}
 	const trip, lock = "01k7q2hs-birthday-trip", "01k7hz4w-flaky-lock-test"
 	for _, p := range []struct {
 		name, path, see string
@@ -85,15 +87,12 @@ func TestPictures(t *testing.T) {
 		{name: "sessions", path: "/sessions", see: "Fix the flaky lock test"},
 		{name: "session", path: toSession(trip), see: "Book the trains soon"},
 		{name: "session-dark", path: toSession(lock), see: "I turn the two around", dark: true},
-		{name: "tree", path: toSession(trip) + "/tree", see: "three ideas"},
-		{name: "window", path: toSession(lock) + "/window", see: "turns"},
-		{name: "search", path: "/search?q=trains", see: "Plan a birthday trip"},
 		{name: "phone", path: toSession(trip), see: "Book the trains soon", phone: true},
 	} {
 		b.dark(p.dark)
 		width, height := 1280, 800
 		if p.phone {
-			width, height = 360, 720
+			width, height = 390, 780
 		}
 		b.size(int64(width), int64(height))
 		b.open(p.path)
@@ -107,39 +106,20 @@ func TestPictures(t *testing.T) {
 // keepPicture takes a picture and compares it with the one in the repository.
 func (b *tab) keepPicture(name string, width, height int) {
 	b.t.Helper()
-	b.frames()
-	raw, err := chromedp.Run(b.ctx, chromedp.CaptureScreenshot())
-	if err != nil {
-		b.fatalf("taking a picture of %s: %v", name, err)
-	}
-	seen, err := png.Decode(bytes.NewReader(raw))
-	if err != nil {
-		b.t.Fatal(err)
-	}
+	seen := b.capture()
 	if n := colors(seen); n < 20 || seen.Bounds().Dx() != width || seen.Bounds().Dy() != height {
 		b.t.Errorf("the picture of %s has %d colors and is %v large", name, n, seen.Bounds().Size())
 	}
 	path := filepath.Join("..", "..", "..", "..", "docs", "pictures", name+".png")
 	if *takePictures {
-		var small bytes.Buffer
-		encoder := png.Encoder{CompressionLevel: png.BestCompression}
-		if err := encoder.Encode(&small, seen); err != nil {
-			b.t.Fatal(err)
-		}
-		if err := os.MkdirAll(filepath.Dir(path), 0o755); err != nil {
-			b.t.Fatal(err)
-		}
-		if err := os.WriteFile(path, small.Bytes(), 0o644); err != nil {
-			b.t.Fatal(err)
-		}
+		writePicture(b.t, path, seen)
 	}
-	kept, err := os.ReadFile(path)
-	if err != nil {
-		b.t.Fatalf("%v (go test -pictures takes it)", err)
+	kept := readGray(b.t, path)
+	if share, first := difference(shrink(kept, goldenScale), shrink(seen, goldenScale)); share > goldenShare {
+		b.t.Errorf("%.1f%% of the blocks of %s differ from the page, the first at %s; go test -pictures takes it anew", 100*share, path, first)
 	}
-	of, _, err := image.DecodeConfig(bytes.NewReader(kept))
-	if err != nil || of.Width != width || of.Height != height || len(kept) > largestPicture {
-		b.t.Errorf("%s is %d × %d with %d bytes, %v; want %d × %d with at most %d", path, of.Width, of.Height, len(kept), err, width, height, largestPicture)
+	if about, err := os.Stat(path); err != nil || about.Size() > largestPicture {
+		b.t.Errorf("%s is larger than %d bytes: %v", path, largestPicture, err)
 	}
 }
 

@@ -17,6 +17,7 @@ func TestProse(t *testing.T) {
 		"שלום עולם\n\n- مرحبا\n\n> quoted\n\nEnergy is $E = mc^2$ and\n\n\\[\n\\frac{a}{b}\n- \\sqrt{2}\n\\]\n\nbut $5 and \\(open.\n\n" +
 		"Press <kbd>Ctrl</kbd>, see[^1].\n\n[^1]: Note.\n\n- [x] done\n\n```go\n" + strings.Repeat("\tfmt.Println(\"a rather long line of code that does not fit into the column of the text at all\")\n", 60) + "```\n\n```mermaid\ngraph TD\n```\n")
 	s.says("The end.")
+	s.line(firn.Entry{ID: firn.NewEntryID(), Parent: s.head, Time: s.now, Extra: firn.Fields{{Name: "masked", Value: []byte("2")}}, Body: userMessage("The keys are [secret] and [secret].")})
 	srv.keep(t, s)
 	b := srv.login(t)
 	if get[bool](b, `performance.getEntriesByType("resource").some(e => e.name.includes("maths"))`) {
@@ -24,6 +25,7 @@ func TestProse(t *testing.T) {
 	}
 	b.open("/sessions/prose-forms")
 	b.see("The end.")
+	b.see("2 secrets replaced")
 	b.wait(`document.querySelectorAll(".prose math").length === 2`)
 	b.wait(`!!document.querySelector(".prose math mfrac") && !!document.querySelector(".prose math msqrt")`)
 	if got := get[string](b, `document.querySelector(".said.assistant .prose").textContent`); !strings.Contains(got, `but $5 and \(open.`) {
@@ -39,6 +41,7 @@ func TestProse(t *testing.T) {
 		"a quote has margins":             `parseFloat(getComputedStyle(document.querySelector(".prose blockquote")).marginTop) > 4`,
 		"keys":                            `document.querySelector(".prose kbd").textContent === "Ctrl"`,
 		"footnotes":                       `[...document.querySelectorAll(".prose sup")].map(e => e.textContent).join() === "1,1"`,
+		"a task has no bullet":            `getComputedStyle(document.querySelector(".prose li.task")).listStyleType === "none"`,
 		"tabs are four wide":              `getComputedStyle(document.querySelector(".prose pre.code")).tabSize === "4"`,
 		"code has its language":           `document.querySelector(".code-bar span").textContent === "go"`,
 		"a diagram has its name":          `[...document.querySelectorAll(".code-bar span")].some(e => e.textContent.startsWith("mermaid"))`,

@@ -172,6 +172,12 @@ func crowdServer(t testing.TB) *server {
 	})
 }
 
+// goldenServer returns the gateway of the pictures, which no test changes.
+func goldenServer(t *testing.T) *server {
+	t.Helper()
+	return world.golden.get(t, func() (*server, error) { return serveWith(writeGolden) })
+}
+
 // serveWith runs a gateway on a prepared home.
 func serveWith(write ...func(home string) error) (*server, error) {
 	home, err := newHome()

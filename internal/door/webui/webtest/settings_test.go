@@ -1,7 +1,6 @@
 package webtest
 
 import (
-	"strings"
 	"testing"
 
 	"firn.dev/wire"
@@ -20,8 +19,7 @@ func (b *tab) setTo(name, value string) {
 }
 
 // TestSettings changes the preferences of a browser: they count at once, after a reload and in
-// another tab, and can be reset. The gateway's settings say where they are set, and their
-// commands run.
+// another tab, and can be reset. The gateway's settings say where they are set.
 func TestSettings(t *testing.T) {
 	t.Parallel()
 	s := plainServer(t)
@@ -70,16 +68,6 @@ func TestSettings(t *testing.T) {
 	b.wait(row("agents.player.model") + `.cells[1].innerText === "play/slow"`)
 	b.wait(row("agents.player.model") + `.cells[2].innerText.startsWith("file\nfirn.toml:")`)
 	b.wait(row("agents.player.thinking") + `.cells[2].innerText === "default"`)
-	for _, label := range get[[]string](b, `[...document.querySelectorAll("main [aria-label^='Copy as CLI: firn config']")].map((e) => e.ariaLabel.slice(13))`) {
-		args := strings.Fields(strings.ReplaceAll(label, "'", ""))
-		if strings.Contains(label, " VALUE") || strings.Contains(label, "' '") || args[2] == "set" && len(args) != 5 {
-			continue // there is no value yet, or one with spaces
-		}
-		if args[2] == "set" {
-			args = append(args, "--plan")
-		}
-		s.run(t, args[1:]...)
-	}
 }
 
 // TestBoundLogin hides from a limited login what the gateway refuses to it: the settings of

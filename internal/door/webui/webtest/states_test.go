@@ -35,28 +35,36 @@ var routes = []struct{ name, path, needs string }{
 // webtest.release, or get a status. Timers of a tenth of a second or less wait for
 // webtest.ring if it is held.
 const gate = `(() => {
-	const real = window.fetch, needs = %s, status = %d, hold = %t, later = window.setTimeout;
-	const w = window.states = { open: !hold, waiting: [], asked: 0, timers: [], holdTimers: false, skeletons: 0 };
+	const real = window.fetch, needs = %s, hold = %t, later = window.setTimeout;
+	const w = window.states = { status: %d, open: !hold, waiting: [], asked: 0, timers: [], holdTimers: false, skeletons: 0 };
 	const fits = (url) => { url = new URL(url, location.href); const s = url.pathname + url.search; return needs.endsWith("$") ? url.pathname.endsWith(needs.slice(0, -1)) : s.includes(needs); };
 	w.release = () => { w.open = true; for (const f of w.waiting.splice(0)) f(); };
 	w.ring = () => { for (const f of w.timers.splice(0)) f(); };
-	w.heal = () => { w.healed = true; };
 	window.setTimeout = (f, ms, ...more) => ms >= 50 && ms <= 100 && w.holdTimers ? (w.timers.push(() => f(...more)), 0) : later(f, ms, ...more);
 	window.fetch = async (url, o) => {
 		if (!fits(url)) return real(url, o);
 		w.asked++;
-		if (status && !w.healed) return new Response(JSON.stringify({ error: { kind: "test", message: "it failed on purpose", hint: "", request: "r1" } }), { status });
+		if (w.status) return new Response(JSON.stringify({ error: { kind: "test", message: "it failed with " + w.status, hint: "", request: "r1" } }), { status: w.status });
 		if (!w.open) await new Promise((done, fail) => { w.waiting.push(done); o?.signal?.addEventListener("abort", () => fail(o.signal.reason)); });
 		return real(url, o);
 	};
 })()`
 
-func (b *tab) gate(needs string, status int, hold bool) {
+// gate sets how requests are answered in the next documents of a tab, and a script that runs
+// before those of the page.
+func (b *tab) gate(needs string, status int, hold bool, more string) {
 	b.t.Helper()
-	source := fmt.Sprintf(gate, quote(needs), status, hold)
-	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source}); err != nil {
+	if b.gated != "" {
+		if _, err := chromedp.Call(b.ctx, page.RemoveScriptToEvaluateOnNewDocument, page.RemoveScriptToEvaluateOnNewDocumentParams{Identifier: b.gated}); err != nil {
+			b.fatalf("%v", err)
+		}
+	}
+	source := fmt.Sprintf(gate, quote(needs), hold, status) + ";" + more
+	added, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source})
+	if err != nil {
 		b.fatalf("%v", err)
 	}
+	b.gated = added.Identifier
 }
 
 const (
@@ -72,36 +80,25 @@ func stateServer(t *testing.T) *server {
 	return s
 }
 
-// TestSlowPages holds the answer of every page: a skeleton is shown, it is accessible, and
-// the content replaces it.
-func TestSlowPages(t *testing.T) {
+// TestStates opens every page with slow, fast and failing answers, one after the other in one
+// tab.
+func TestStates(t *testing.T) {
 	s := stateServer(t)
 	first := s.login(t)
 	for _, r := range routes {
-		if r.name == "session" {
-			continue // the log does not wait for it
-		}
 		t.Run(r.name, func(t *testing.T) {
 			t.Parallel()
 			b := first.beside(t)
-			b.gate(r.needs, 0, true)
-			b.open(r.path)
-			b.wait(skeleton)
-			b.inBothLights()
-			if get[bool](b, `!!`+problem) {
-				t.Error("a slow answer is an error")
+			if r.name != "session" { // the log does not wait for it
+				b.slowly(r.path, r.needs)
+				b.quickly(r.path, r.needs)
 			}
-			get[bool](b, `(states.release(), true)`)
-			b.wait(`!` + skeleton)
-			b.settled()
-			if get[bool](b, `!!`+problem) {
-				t.Error("the content is an error")
-			}
+			b.failing(r.path, r.needs)
 		})
 	}
 	t.Run("login", func(t *testing.T) {
 		b := first.beside(t)
-		b.gate("/v1/me", 0, true)
+		b.gate("/v1/me", 0, true, "")
 		b.open("/sessions")
 		b.wait(skeleton)
 		get[bool](b, `(states.release(), true)`)
@@ -109,80 +106,87 @@ func TestSlowPages(t *testing.T) {
 	})
 }
 
-// TestFastPages delays the timers instead of the answers: an answer that comes first leaves
-// no skeleton, however late the timer.
-func TestFastPages(t *testing.T) {
-	s := stateServer(t)
-	first := s.login(t)
-	for _, r := range routes {
-		if r.name == "session" {
-			continue
-		}
-		t.Run(r.name, func(t *testing.T) {
-			t.Parallel()
-			b := first.beside(t)
-			b.gate(r.needs, 0, true)
-			b.watchSkeletons()
-			b.open(r.path)
-			b.wait(`states.asked > 0 && states.timers.length > 0`)
-			get[bool](b, `(states.release(), true)`)
-			b.wait(`!document.querySelector("main .skeleton-place")`)
-			get[bool](b, `(states.ring(), true)`)
-			b.frames()
-			if n := get[int](b, `states.skeletons`); n != 0 {
-				t.Errorf("%d skeletons of an answer that came in time", n)
-			}
-		})
-	}
-}
-
-// watchSkeletons holds the timers from the start and counts skeletons.
-func (b *tab) watchSkeletons() {
+// slowly holds the answer of a page: a skeleton is shown, it is accessible, and the content
+// replaces it.
+func (b *tab) slowly(path, needs string) {
 	b.t.Helper()
-	const source = `states.holdTimers = true; new MutationObserver(() => { if (document.querySelector(".skeleton")) states.skeletons++; }).observe(document, { childList: true, subtree: true, attributes: true })`
-	if _, err := chromedp.Call(b.ctx, page.AddScriptToEvaluateOnNewDocument, page.AddScriptToEvaluateOnNewDocumentParams{Source: source}); err != nil {
-		b.fatalf("%v", err)
+	b.gate(needs, 0, true, "")
+	b.open(path)
+	b.wait(skeleton)
+	b.injectAxe()
+	b.violations("main", path, allRules) // a skeleton has no text, hence no contrast
+	if get[bool](b, `!!`+problem) {
+		b.t.Error("a slow answer is an error")
+	}
+	get[bool](b, `(states.release(), true)`)
+	b.wait(`!` + skeleton)
+	b.settled()
+	if get[bool](b, `!!`+problem) {
+		b.t.Error("the content is an error")
 	}
 }
 
-// TestFailingPages answers every page with an error. The page says what failed and has a way
-// on: it can be tried again, or left.
-func TestFailingPages(t *testing.T) {
-	s := stateServer(t)
-	first := s.login(t)
-	for _, r := range routes {
-		for _, status := range []int{500, 403, 404} {
-			t.Run(fmt.Sprintf("%s %d", r.name, status), func(t *testing.T) {
-				t.Parallel()
-				b := first.beside(t)
-				b.gate(r.needs, status, false)
-				b.open(r.path)
-				b.wait(problem + `?.innerText.includes("It failed on purpose.")`)
-				b.wait(`!` + skeleton)
-				if status == 500 {
-					b.inBothLights()
-				}
-				if get[bool](b, `!!document.querySelector("main .empty")`) {
-					t.Error("the page is empty and failed")
-				}
-				again := get[bool](b, `[...`+problem+`.querySelectorAll("button")].some((e) => e.textContent === "Try again")`)
-				if again == (status == 403) {
-					t.Errorf("try again: %t", again)
-				}
-				if r.name != "sessions" && !get[bool](b, `!!`+problem+`.querySelector("a[href]")`) {
-					t.Error("there is no way back")
-				}
-				if r.name == "sessions" && status == 403 && !get[bool](b, `!!`+problem+`.querySelector("a[href='/login']")`) {
-					t.Error("there is no way to another login")
-				}
-				if !again {
-					return
-				}
-				get[bool](b, `(states.heal(), true)`)
-				b.clickOn(problem + `?.querySelector("button")`)
-				b.wait(`!` + problem)
-			})
-		}
+// countSkeletons holds the timers from the start and counts skeletons.
+const countSkeletons = `states.holdTimers = true; new MutationObserver(() => { if (document.querySelector(".skeleton")) states.skeletons++; }).observe(document, { childList: true, subtree: true, attributes: true })`
+
+// quickly delays the timers instead of the answers: an answer that comes first leaves no
+// skeleton, however late the timer.
+func (b *tab) quickly(path, needs string) {
+	b.t.Helper()
+	b.gate(needs, 0, true, countSkeletons)
+	b.open(path)
+	b.wait(`states.asked > 0 && states.timers.length > 0`)
+	get[bool](b, `(states.release(), true)`)
+	b.wait(`!document.querySelector("main .skeleton-place")`)
+	get[bool](b, `(states.ring(), true)`)
+	b.frames()
+	if n := get[int](b, `states.skeletons`); n != 0 {
+		b.t.Errorf("%d skeletons of an answer that came in time", n)
+	}
+}
+
+// failing answers a page with errors. The page says what failed and has a way on: it can be
+// tried again, or left.
+func (b *tab) failing(path, needs string) {
+	b.t.Helper()
+	b.gate(needs, 500, false, "")
+	b.open(path)
+	b.failed(path, 500)
+	b.injectAxe()
+	b.violations("html", path, allRules)
+	if path == "/sessions" { // the colors of all are the same
+		b.inBothLights()
+	}
+	again := func(status int) {
+		get[bool](b, fmt.Sprintf(`(states.status = %d, true)`, status))
+		b.clickOn(problem + `?.querySelector("button")`)
+	}
+	again(404)
+	b.failed(path, 404)
+	again(0)
+	b.wait(`!` + problem)
+	b.gate(needs, 403, false, "")
+	b.open(path)
+	b.failed(path, 403)
+}
+
+// failed checks a page whose request failed.
+func (b *tab) failed(path string, status int) {
+	b.t.Helper()
+	b.wait(fmt.Sprintf(`%s?.innerText.includes("It failed with %d.")`, problem, status))
+	b.wait(`!` + skeleton)
+	if get[bool](b, `!!document.querySelector("main .empty")`) {
+		b.t.Errorf("%d: the page is empty and failed", status)
+	}
+	again := get[bool](b, `[...`+problem+`.querySelectorAll("button")].some((e) => e.textContent === "Try again")`)
+	if again == (status == 403) {
+		b.t.Errorf("%d: try again: %t", status, again)
+	}
+	if path != "/sessions" && !get[bool](b, `!!`+problem+`.querySelector("a[href]")`) {
+		b.t.Errorf("%d: there is no way back", status)
+	}
+	if path == "/sessions" && status == 403 && !get[bool](b, `!!`+problem+`.querySelector("a[href='/login']")`) {
+		b.t.Error("there is no way to another login")
 	}
 }
 
@@ -194,8 +198,8 @@ func TestEmptyPages(t *testing.T) {
 	}
 	t.Cleanup(s.stop)
 	id := string(s.newSession(t, "Empty"))
-	first := s.login(t)
-	for _, c := range []struct{ name, path, title string }{
+	b := s.login(t)
+	for i, c := range []struct{ name, path, title string }{
 		{"log", "/sessions/" + id, "No messages yet"},
 		{"session usage", "/sessions/" + id + "/usage", "No usage yet"},
 		{"live", "/live", "No running turns"},
@@ -218,11 +222,15 @@ func TestEmptyPages(t *testing.T) {
 			if c.name == "sessions" {
 				s.run(t, "rm", id)
 			}
-			b := first.beside(t)
+			b.t = t
 			b.open(c.path)
 			b.wait(`document.querySelector("main .empty-title")?.textContent === ` + quote(c.title))
 			b.settled()
-			b.inBothLights()
+			b.injectAxe()
+			b.inLooks("html", c.name, runsAt(390, false))
+			if i == 0 { // the colors of all are the same
+				b.inLooks("html", c.name, runsAt(1280, true))
+			}
 			if n := get[int](b, `document.querySelectorAll("main .empty").length`); n != 1 {
 				t.Errorf("%d empty states", n)
 			}
@@ -234,16 +242,25 @@ func TestEmptyPages(t *testing.T) {
 			}
 		})
 	}
+	b.t = t
 }
 
-// TestGatewayRestart kills the gateway while each page is open and opens a page meanwhile: all
+// alike are pages that listen and load like another one.
+var alike = map[string]bool{"session": true, "window": true, "session usage": true, "raw": true, "memory found": true, "memory changes": true, "key": true}
+
+// TestGatewayRestart kills the gateway while a page of each kind is open and opens a page meanwhile: all
 // of it heals by itself.
 func TestGatewayRestart(t *testing.T) {
 	s := queueServer(t)
 	id := s.newSessionFor(t, "player", "Going", "A question.")
 	s.run(t, "keys", "set", "agent:main:states", string(id))
 	var tabs []*tab
+	var paths []string
 	for _, r := range routes {
+		if alike[r.name] {
+			continue
+		}
+		paths = append(paths, r.path)
 		b := s.login(t) // a profile of its own: browsers limit the streams of one
 		b.allowLostConnection()
 		b.open(strings.ReplaceAll(r.path, string(branchyID), string(id)))
@@ -253,7 +270,7 @@ func TestGatewayRestart(t *testing.T) {
 	s.cmd.Process.Kill()
 	<-s.done
 	for i, b := range tabs {
-		if path := routes[i].path; path == "/usage" || path == "/sources" {
+		if path := paths[i]; path == "/usage" || path == "/sources" {
 			b.click("link", "Ops") // pages without a stream notice with their next request
 		}
 		b.see("Connection lost.")

@@ -35,6 +35,8 @@ type tab struct {
 	// base is the base URL of relative addresses.
 	base  string
 	watch *watch
+	// gated is the script of [tab.gate].
+	gated page.ScriptIdentifier
 }
 
 // newTab opens a tab in a new profile that is not logged in.

@@ -129,7 +129,7 @@ function OfGateway() {
                       <code>{s.path}</code>
                       <span class="setting-about">{s.description}</span>
                     </th>
-                    <td class="setting-value">{s.value || <span class="faint">empty</span>}</td>
+                    <td class="setting-value">{s.value && s.value !== "[]" ? s.value : <span class="faint">empty</span>}</td>
                     <td>
                       {s.layer}
                       {s.where && <span class="setting-about mono">{s.where}</span>}

@@ -10,7 +10,7 @@ import { Html } from "../../html";
 import type { Item } from "./entries";
 import type { Row } from "./rows";
 import { EntryMenu } from "./entrymenu";
-import { Clock, outClass, Picture, speakerOf, Whole, Why } from "./parts";
+import { Clock, Masked, outClass, Picture, speakerOf, Whole, Why } from "./parts";
 import { holds } from "./rows";
 import { callsIn, Group, ToolLine } from "./tools";
 import type { Talk } from "./talk";
@@ -128,6 +128,7 @@ function Said({ row, talk, here, calls, folded }: Props & { folded?: boolean }) 
         <span class="said-who">{row.same ? "" : speakerOf(card)}</span>
         {card.note && <span class="said-note">{card.note}</span>}
         {card.label && <span class="chip label">{card.label}</span>}
+        <Masked of={[card]} />
         <Why out={item.out} />
         <span class="said-side">
           <Figures card={card} />
@@ -290,6 +291,7 @@ function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
           <span class="log-note-text" title={item.card!.kind}>
             {item.card!.session ? <a href={toSession(item.card!.session)}>{noteOf(item.card!)}</a> : noteOf(item.card!)}
           </span>
+          <Masked of={[item.card]} />
           <span class="said-side">
             <Clock at={item.card!.time} />
             <EntryMenu item={item} talk={talk} />

@@ -3,7 +3,7 @@ import { useState } from "preact/hooks";
 import { bytes, plural, shell, tokens } from "../../format";
 import { mayWrite } from "../../me";
 import { CopyCLI, Icon } from "../../ui";
-import { outClass, Clock, Whole } from "./parts";
+import { Clock, Masked, outClass, Whole } from "./parts";
 import { EntryMenu } from "./entrymenu";
 import { Html } from "../../html";
 import type { Row } from "./rows";
@@ -32,6 +32,7 @@ export function Compacted({ row, talk, here }: { row: Row; talk: Talk; here: boo
           <span class="compaction-size num">{[size, undone ? "undone" : "", c.reason].filter(Boolean).join(" · ")}</span>
         </button>
         <span class="said-side">
+          <Masked of={[card]} />
           <button type="button" class="button quiet small" onClick={() => (talk.asking.value = { what: "compaction", id: card.id })}>
             Diff
           </button>

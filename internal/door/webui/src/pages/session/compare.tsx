@@ -1,6 +1,7 @@
 // Compare shows two branches side by side from where they diverge.
 import { get, sessionPath, useLoad } from "../../api";
 import { count, plural, shell } from "../../format";
+import { plainLine } from "../../plaintext";
 import { setQuery, toSession } from "../../router";
 import { CopyCLI, Icon, Problem } from "../../ui";
 import type { Card, Entry, Node, Session, Tree } from "../../wire";
@@ -74,7 +75,7 @@ function Where({ session, at }: { session: Session; at: Found | undefined }) {
   return (
     <>
       Diverged after <a href={toSession(session.id, "raw", { at: String(at.at) })}>#{at.at}</a>
-      {at.node.preview && <span class="faint"> {at.node.preview}</span>}
+      {at.node.preview && <span class="faint"> {plainLine(at.node.preview)}</span>}
     </>
   );
 }
@@ -96,7 +97,7 @@ function Side({ session, head, after, own }: { session: Session; head: string; a
             ) : (
               <p key={j} class="mono faint one-line">
                 {b.name ? b.name + " " : ""}
-                {b.preview ?? b.kind}
+                {b.preview ? plainLine(b.preview) : b.kind}
               </p>
             ),
           )}

@@ -1,6 +1,6 @@
 // Small components of entries.
 import { useState } from "preact/hooks";
-import { bytes, clock, moment } from "../../format";
+import { bytes, clock, moment, plural } from "../../format";
 import { attempt } from "../../ui";
 import type { Block, Card } from "../../wire";
 import type { Talk } from "./talk";
@@ -41,6 +41,17 @@ export function Why({ out }: { out: string | undefined }) {
   return (
     <span class="why" title={out === "pruned" ? "Sent to the model in shortened form" : "Not sent to the model"}>
       {whyOut(out)}
+    </span>
+  );
+}
+
+// Masked counts the secrets that were replaced before entries were stored.
+export function Masked({ of }: { of: readonly (Card | undefined)[] }) {
+  const n = of.reduce((sum, c) => sum + (c?.masked ?? 0), 0);
+  if (!n) return null;
+  return (
+    <span class="chip masked" title="Replaced with [secret] before they were stored">
+      {plural(n, "secret")} replaced
     </span>
   );
 }

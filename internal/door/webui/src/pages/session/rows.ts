@@ -137,7 +137,7 @@ function speaker(row: Row): string {
 // goesOn reports whether a row needs no header.
 function goesOn(before: Row, row: Row): boolean {
   const card = row.items[0]!.card!;
-  return !card.label && !card.note && speaker(before) === speaker(row) && before.items[0]!.out === row.items[0]!.out;
+  return !card.label && !card.note && !card.masked && speaker(before) === speaker(row) && before.items[0]!.out === row.items[0]!.out;
 }
 
 function dayOf(item: Item): string {

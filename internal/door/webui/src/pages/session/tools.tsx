@@ -5,7 +5,7 @@ import { Html } from "../../html";
 import { Icon, Time } from "../../ui";
 import type { Block, Card, Tool } from "../../wire";
 import { EntryMenu } from "./entrymenu";
-import { outClass, Picture, Whole, Why } from "./parts";
+import { Masked, outClass, Picture, Whole, Why } from "./parts";
 import type { Item } from "./entries";
 import type { Result, Row } from "./rows";
 import type { Talk } from "./talk";
@@ -41,6 +41,13 @@ export function elapsed(owner: Card | undefined, result: Result | undefined): nu
   return owner?.id !== result?.item.card?.id && ms > 0 && ms < 86_400_000 ? ms : 0;
 }
 
+// maskedIn returns the cards whose replaced secrets a line counts: the result's, and the call's if
+// nothing else shows it. A card with several calls is counted with the first.
+function maskedIn(owner: Card | undefined, call: Block | undefined, result: Result | undefined, folded: boolean | undefined): (Card | undefined)[] {
+  const first = folded && call && owner?.blocks?.find((b) => b.kind === "call") === call;
+  return [...new Set([first ? owner : undefined, call && result?.item.card === owner ? undefined : result?.item.card])];
+}
+
 // ToolLine is a call with its result, as an expandable line.
 export function ToolLine({ call, result, running, talk, owner, chain, folded }: ToolProps) {
   const kind = call?.tool || result?.block.tool || "";
@@ -57,6 +64,7 @@ export function ToolLine({ call, result, running, talk, owner, chain, folded }: 
         <span class="tool-side num">
           {!!call?.added && <span class="diff-plus">+{count(call.added)}</span>}
           {!!call?.removed && <span class="diff-minus">−{count(call.removed)}</span>}
+          <Masked of={maskedIn(owner, call, result, folded)} />
           {running && !r && <span class="tool-runs">running…</span>}
           {!running && !r && <span>no result</span>}
           {r?.exit !== undefined ? <span class={r.exit ? "tool-failed" : ""}>exit {r.exit}</span> : r?.failed && <span class="tool-failed">failed</span>}
@@ -188,6 +196,7 @@ export function Group({ calls, running, talk, here, children }: { calls: One[]; 
         <span class="tool-name">{counted(calls)}</span>
         <span class="tool-preview">{!open && [...new Set(calls.map((c) => c.call.preview))].join(", ").slice(0, 200)}</span>
         <span class="tool-side num">
+          {!open && <Masked of={[...new Set(calls.flatMap((c) => [c.owner, c.result?.item.card]))]} />}
           {bad > 0 && <span class="tool-failed">{bad} failed</span>}
           {ms > 0 && <span>{duration(ms)}</span>}
         </span>

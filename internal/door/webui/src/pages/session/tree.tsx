@@ -2,6 +2,7 @@
 import { useEffect, useMemo } from "preact/hooks";
 import { get, sessionPath, useLoad } from "../../api";
 import { count, plural, roleName, shell, tokens } from "../../format";
+import { plainLine } from "../../plaintext";
 import { mayWrite } from "../../me";
 import { go, param, setQuery, toSession } from "../../router";
 import { CopyCLI, Empty, Icon, Menu, Problem, Skeleton, notify, Time } from "../../ui";
@@ -91,7 +92,7 @@ function TreeRow({ row, shape, session, watch }: { row: Row; shape: Shape; sessi
       <a class="tree-what" href={n.onPath ? toSession(session.id, "", { at: refOf(shape, n) }) : toSession(session.id, "raw", { at: String(n.n) })}>
         {n.label && <b class="chip tree-label">{n.label}</b>}
         <span class="tree-who">{n.compaction ? `compaction, ${n.compaction}` : (n.role ? roleName(n.role) : n.kind.replaceAll("_", " "))}</span>
-        <span class="tree-text">{n.preview || n.fault || ""}</span>
+        <span class="tree-text">{plainLine(n.preview ?? "") || n.fault || ""}</span>
         {n.fault && n.preview && (
           <span class="chip unread" title={n.fault}>
             ⚠ damaged
@@ -153,7 +154,7 @@ function CompareChooser({ shape, left, right }: { shape: Shape; left?: string; r
   for (const n of [second, first]) if (n && !ends.includes(n)) ends.unshift(n);
   const choose = (a: Node | undefined, b: Node | undefined) => setQuery({ compare: a && b ? `${refOf(shape, a)},${refOf(shape, b)}` : undefined });
   const at = (value: string) => shape.nodes.get(Number(value));
-  const name = (n: Node) => `#${n.n} ${n.label ?? n.preview ?? ""}`.slice(0, 48);
+  const name = (n: Node) => `#${n.n} ${n.label ?? plainLine(n.preview ?? "")}`.slice(0, 48);
   return (
     <span class="tree-compare">
       <label>

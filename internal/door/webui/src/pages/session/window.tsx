@@ -2,6 +2,7 @@
 import { useEffect } from "preact/hooks";
 import { download, sessionPath, useGet } from "../../api";
 import { count, damageText, percent, plural, roleName, shell, tokens } from "../../format";
+import { plainLine } from "../../plaintext";
 import { go, toSession } from "../../router";
 import { attempt, CopyCLI, Problem, Skeleton, Stack } from "../../ui";
 import type { Run, Session, Window as WireWindow, WindowTotals } from "../../wire";
@@ -59,7 +60,7 @@ function InjectedList({ window: w }: { window: WireWindow }) {
           {w.injected.map((one) => (
             <tr key={one.name}>
               <td>{one.name}</td>
-              <td class="items-text">{one.sources?.length ? one.sources.join(", ") : one.preview}</td>
+              <td class="items-text">{one.sources?.length ? one.sources.join(", ") : plainLine(one.preview ?? "")}</td>
               <td class="num">{tokens(one.tokens)}</td>
             </tr>
           ))}

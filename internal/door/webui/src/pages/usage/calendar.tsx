@@ -39,7 +39,7 @@ export function Calendar({ days, measure }: { days: UsageDay[]; measure: "tokens
   const label = `${plural(days.length, "day")} with usage in the last year, ${count(days.reduce((n, d) => n + d.answers, 0))} answers. The table by day has the numbers.`;
   return (
     <Section title="Last year" note={measure === "cost" ? "cost by day" : "tokens by day"}>
-      <div class="scroll-x" tabIndex={0} role="region" aria-label="Calendar of usage">
+      <div class="scroll-x calendar-box" tabIndex={0} role="region" aria-label="Calendar of usage">
         <svg class="calendar" role="img" aria-label={label} width={left + weeks * cell} height={top + 7 * cell} viewBox={`0 0 ${left + weeks * cell} ${top + 7 * cell}`}>
           {months.map((m) => (
             <text key={m.x} x={m.x} y="10">

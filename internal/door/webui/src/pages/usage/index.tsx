@@ -56,11 +56,11 @@ export function Usage() {
         <h1>Usage</h1>
         <span class="faint num head-note">{r && `${plural(r.sessions, "session")}${r.partial ? "; some sessions are not counted yet" : ""}`}</span>
         {command && <CopyCLI small command={`${command} --csv > usage.csv`} />}
-        <button type="button" class="button" onClick={() => void attempt(csv)}>
-          Download CSV
+        <button type="button" class="button" aria-label="Download CSV" onClick={() => void attempt(csv)}>
+          <span class="wide">Download&nbsp;</span>CSV
         </button>
-        <button type="button" class="button" disabled={!r} onClick={() => r && saveAs(new Blob([JSON.stringify(r, null, 2)], { type: "application/json" }), "usage.json")}>
-          Download JSON
+        <button type="button" class="button" aria-label="Download JSON" disabled={!r} onClick={() => r && saveAs(new Blob([JSON.stringify(r, null, 2)], { type: "application/json" }), "usage.json")}>
+          <span class="wide">Download&nbsp;</span>JSON
         </button>
       </header>
       <div class="filters">
