@@ -58,7 +58,10 @@ func TestPiCommandOnClaudesSessions(t *testing.T) {
 		t.Fatalf("there are no transcripts of Claude Code (%v)", err)
 	}
 	for name, version := range piCommands {
-		for _, file := range files {
+		for i, file := range files {
+			if name == "pi" && i > 0 && !everything() {
+				break // one session shows whether the old release reads the file
+			}
 			t.Run(version+"/"+filepath.Base(file), func(t *testing.T) {
 				t.Parallel()
 				home := t.TempDir()
