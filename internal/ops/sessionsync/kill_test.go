@@ -192,3 +192,30 @@ func TestKilledAtEveryStep(t *testing.T) {
 		}
 	}
 }
+
+// TestCanceled interrupts a sync while it imports and while it publishes. It ends with the
+// context's error, and the next sync completes the work.
+func TestCanceled(t *testing.T) {
+	d := newDuo(t)
+	d.session(d.a, "one")
+	d.session(d.a, "two")
+	d.sync(d.a)
+	d.session(d.b, "three")
+	for _, phase := range []string{"importing", "publishing"} {
+		ctx, cancel := context.WithCancel(t.Context())
+		o := d.b.options(d.target, "share")
+		o.Progress = func(what string, done, total int64) {
+			if what == phase && done < total {
+				cancel()
+			}
+		}
+		if r, err := Run(ctx, o); !errors.Is(err, context.Canceled) {
+			t.Errorf("canceled while %s: %+v, %v", phase, r, err)
+		}
+		cancel()
+	}
+	if last := d.sync(d.b, d.a, d.b); len(last.Problems) > 0 {
+		t.Errorf("the problems are %q", last.Problems)
+	}
+	d.same()
+}

@@ -74,14 +74,15 @@ type Options struct {
 	// variable with a provider's API key. They are used in hints and may be nil.
 	Providers []string
 	KeyOf     func(provider string) string
-	// ModelNote returns a line about a model: why it is used and how to change it. Models
-	// lists the models: the names of the columns after the first, the models, and their
-	// values. ResolveModel returns the model that a name means. KeepModel saves a model for
-	// new chats, in this project only or in all, and returns lines that describe the change.
-	// They may be nil.
+	// ModelNote returns a line about a model: why it is used and how to change it. MissingKey
+	// returns the variable of a model's API key if it is not set. Models lists the models: the
+	// names of the columns after the first, the models, and their values. ResolveModel returns
+	// the model that a name means. KeepModel saves a model for new chats, in this project only
+	// or in all, and returns lines that describe the change. They may be nil.
 	// NewModel is the model of a new session instead of the agent's; empty means none.
 	NewModel     string
 	ModelNote    func(model string) string
+	MissingKey   func(model string) string
 	Models       func(ctx context.Context) (head, ids []string, rows [][]string)
 	ResolveModel func(ctx context.Context, name string) (string, error)
 	KeepModel    func(ctx context.Context, id string, project bool) (string, error)

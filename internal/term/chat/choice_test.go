@@ -20,4 +20,7 @@ func TestChoices(t *testing.T) {
 		"thinking for this session: high", `thinking level "hard"`, "verbose for this session: on", "/verbose on|off", "verbose is on or off", "new session; ")
 	s.does("/model ollama/")
 	says(t, s.err.String(), "expected provider/model")
+	s.c.o.MissingKey = func(model string) string { return map[string]string{"ollama/y": "SOME_KEY"}[model] }
+	s.does("/model ollama/y")
+	says(t, s.err.String(), "model for this session: ollama/y\nit needs an API key in SOME_KEY, which is not set")
 }

@@ -52,6 +52,11 @@ func (c choiceCommands) chooseModel(ctx context.Context, rest string) error {
 	}
 	c.model = ""
 	c.screen.printf("model for this session: %s", prose.Clean(name))
+	if c.o.MissingKey != nil {
+		if variable := c.o.MissingKey(name); variable != "" {
+			c.screen.printf("it needs an API key in %s, which is not set; firn/offline needs none", prose.Clean(variable))
+		}
+	}
 	if project || all {
 		return c.keepModel(ctx, name, project)
 	}

@@ -125,7 +125,7 @@ func (c *chat) moveHead(ctx context.Context) error {
 		return nil
 	}
 	if c.planned != nil {
-		return errNoMessage
+		return &Problem{Err: failure.Of(firn.ErrNotFound, "a new session has no entry %q", c.o.At), Hint: "name the session: -c for the latest of this project, -r SESSION or --key KEY"}
 	}
 	moved, err := c.client.Rewind(ctx, c.id, wire.Move{To: firn.EntryID(c.o.At)})
 	if err != nil {

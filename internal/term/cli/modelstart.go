@@ -121,7 +121,7 @@ func (m *modelStart) addModels(o *chat.Options, project string) {
 	if m.p.models == nil {
 		return
 	}
-	o.ModelNote, m.remote = m.note, o.Client.Address() != inProcess
+	o.ModelNote, o.MissingKey, m.remote = m.note, m.missingKey, o.Client.Address() != inProcess
 	if m.remote && m.forProject {
 		o.NewModel = m.model
 	}
