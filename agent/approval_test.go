@@ -17,13 +17,13 @@ import (
 	"firn.dev/window"
 )
 
-// gatekeeper is an approver that asks about the tool "act" and answers with a function.
-type gatekeeper struct {
+// fakeApprover is an approver that asks about the tool "act" and answers with a function.
+type fakeApprover struct {
 	answer func(ctx context.Context, q agent.Question) (agent.Answer, error)
 	asked  atomic.Int32
 }
 
-func (k *gatekeeper) Decide(_ context.Context, _ agent.Run, call firn.ToolCall) agent.Ruling {
+func (k *fakeApprover) Decide(_ context.Context, _ agent.Run, call firn.ToolCall) agent.Ruling {
 	switch call.Name {
 	case "act":
 		return agent.Ruling{Ask: true, Rule: "act"}
@@ -33,7 +33,7 @@ func (k *gatekeeper) Decide(_ context.Context, _ agent.Run, call firn.ToolCall) 
 	return agent.Ruling{}
 }
 
-func (k *gatekeeper) Ask(ctx context.Context, _ agent.Run, q agent.Question) (agent.Answer, error) {
+func (k *fakeApprover) Ask(ctx context.Context, _ agent.Run, q agent.Question) (agent.Answer, error) {
 	k.asked.Add(1)
 	return k.answer(ctx, q)
 }
@@ -87,7 +87,7 @@ func TestApproved(t *testing.T) {
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
 	stored := false
-	b.Approver = &gatekeeper{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
+	b.Approver = &fakeApprover{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
 		if got := b.customs(); got != "asked 1" || ran.Load() != 0 {
 			t.Errorf("when approval is requested the log has %q, and it ran %d times", got, ran.Load())
 		}
@@ -107,7 +107,7 @@ func TestRefused(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Call("2", "never", `{"text":"x"}`), scripted.Call("3", "look", `{"text":"y"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
-	b.Approver = &gatekeeper{answer: replying(false, "use the other file")}
+	b.Approver = &fakeApprover{answer: replying(false, "use the other file")}
 	b.runText("go")
 	want(t, b.log(), "user: go", `assistant: act{"text":"x"}`, "toolResult: !the call was not allowed: the user denied it: use the other file",
 		`assistant: never{"text":"x"}`, "toolResult: !the call was not allowed: the mode is read-only",
@@ -132,7 +132,7 @@ func TestAnswerForAnotherCall(t *testing.T) {
 			var ran *atomic.Int32
 			b.Tools, ran = acting()
 			var answerErr error
-			b.Approver = &gatekeeper{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
+			b.Approver = &fakeApprover{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
 				a := agent.Answer{Call: q.Call, Digest: q.Digest, Allow: true, Stored: func(err error) { answerErr = err }}
 				forge(&a)
 				return a, nil
@@ -152,7 +152,7 @@ func TestAskedAgain(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
-	b.Approver = &gatekeeper{answer: suspends}
+	b.Approver = &fakeApprover{answer: suspends}
 	for _, in := range []agent.Input{agent.TextInput("go"), {}, {}} {
 		if _, err := b.run(t.Context(), in); !errors.Is(err, agent.ErrSuspended) {
 			t.Fatalf("the turn ended with %v", err)
@@ -167,7 +167,7 @@ func TestAskedAgain(t *testing.T) {
 	if p := agent.PendingApprovals(path); len(p) != 1 || p[0].Call != "1" || string(p[0].Arguments) != `{"text":"x"}` || p[0].Rule != "act" {
 		t.Fatalf("pending are %+v", p)
 	}
-	b.Approver = &gatekeeper{answer: replying(true, "")}
+	b.Approver = &fakeApprover{answer: replying(true, "")}
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
 		t.Fatal(err)
 	}
@@ -185,11 +185,11 @@ func TestPendingApprovalAskedAgainWithNewMessage(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
-	b.Approver = &gatekeeper{answer: suspends}
+	b.Approver = &fakeApprover{answer: suspends}
 	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, agent.ErrSuspended) {
 		t.Fatal(err)
 	}
-	b.Approver = &gatekeeper{answer: replying(false, "")}
+	b.Approver = &fakeApprover{answer: replying(false, "")}
 	b.runText("and now?")
 	if ran.Load() != 0 {
 		t.Error("it ran")
@@ -204,7 +204,7 @@ func TestAnsweredIsNotRunAgain(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
-	b.Approver = &gatekeeper{answer: suspends}
+	b.Approver = &fakeApprover{answer: suspends}
 	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, agent.ErrSuspended) {
 		t.Fatal(err)
 	}
@@ -213,7 +213,7 @@ func TestAnsweredIsNotRunAgain(t *testing.T) {
 	if _, err := b.Store.Append(t.Context(), b.id, store.Any, answered); err != nil {
 		t.Fatal(err)
 	}
-	k := &gatekeeper{answer: replying(true, "")}
+	k := &fakeApprover{answer: replying(true, "")}
 	b.Approver = k
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
 		t.Fatal(err)
@@ -232,12 +232,12 @@ func TestOneOfSeveralWaits(t *testing.T) {
 	b := play(t, both, scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
-	b.Approver = &gatekeeper{answer: suspends}
+	b.Approver = &fakeApprover{answer: suspends}
 	if _, err := b.run(t.Context(), agent.TextInput("go")); !errors.Is(err, agent.ErrSuspended) {
 		t.Fatal(err)
 	}
 	want(t, b.log(), "user: go", `assistant: act{"text":"x"} look{"text":"y"}`, "toolResult: =y")
-	b.Approver = &gatekeeper{answer: replying(true, "")}
+	b.Approver = &fakeApprover{answer: replying(true, "")}
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
 		t.Fatal(err)
 	}
@@ -253,7 +253,7 @@ func TestStoppedWhileAsking(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Fine."))
 	b.Tools, _ = acting()
 	ctx, cancel := context.WithCancel(t.Context())
-	b.Approver = &gatekeeper{answer: func(ctx context.Context, _ agent.Question) (agent.Answer, error) {
+	b.Approver = &fakeApprover{answer: func(ctx context.Context, _ agent.Question) (agent.Answer, error) {
 		cancel()
 		<-ctx.Done()
 		return agent.Answer{}, context.Cause(ctx)

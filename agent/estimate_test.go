@@ -188,7 +188,7 @@ func TestUnknownWindow(t *testing.T) {
 	for _, mode := range []compact.Mode{compact.Auto, compact.Off} {
 		t.Run(string(mode), func(t *testing.T) {
 			b := play(t, scripted.Call("1", "large", `{}`), scripted.Reply("Fine."))
-			b.Model = untold{b.model}
+			b.Model = modelWithoutWindow{b.model}
 			b.Compaction.Mode = mode
 			b.Tools = []tool.Tool{tool.New("large", "", func(context.Context, struct{}) (tool.Result, error) {
 				return tool.TextResult(strings.Repeat("x", 20_000)), nil
@@ -212,10 +212,10 @@ func TestUnknownWindow(t *testing.T) {
 	}
 }
 
-// untold is a model that does not state the size of its window.
-type untold struct{ *scripted.Model }
+// modelWithoutWindow is a model that does not state the size of its window.
+type modelWithoutWindow struct{ *scripted.Model }
 
-func (u untold) Info() provider.Info {
+func (u modelWithoutWindow) Info() provider.Info {
 	info := u.Model.Info()
 	info.Spec = provider.Spec{}
 	return info

@@ -36,8 +36,8 @@ func small(size int64, answer func(req provider.Request) scripted.Step) *scripte
 	return m
 }
 
-// talkative answers at length.
-func talkative(provider.Request) scripted.Step {
+// longReply answers at length.
+func longReply(provider.Request) scripted.Step {
 	return scripted.Reply(strings.Repeat("All work and no play. ", 100))
 }
 
@@ -65,7 +65,7 @@ func compactions(b *workbench) (n int) {
 // TestCompactsBeforeWindowIsFull continues a conversation far beyond the window: no request
 // is larger than the window, and nothing is lost from the log.
 func TestCompactsBeforeWindowIsFull(t *testing.T) {
-	b := playOn(t, small(8000, talkative))
+	b := playOn(t, small(8000, longReply))
 	seed(t, b, 1)
 	if err := b.Override(t.Context(), b.id, agent.Override{Verbose: "on"}); err != nil {
 		t.Fatal(err)
@@ -215,7 +215,7 @@ func TestFlush(t *testing.T) {
 	var noted []string
 	b := playOn(t, small(8000, func(req provider.Request) scripted.Step {
 		if req.Purpose != provider.ForFlush {
-			return talkative(req)
+			return longReply(req)
 		}
 		if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleToolResult {
 			return scripted.Reply("NO_REPLY")

@@ -69,7 +69,7 @@ func TestHangingModel(t *testing.T) {
 				b, release := full(t), make(chan struct{})
 				good := b.Model
 				b.Model = odd{good, purpose, func() { <-release }}
-				stopDeaf(t, b)
+				stopUncancelable(t, b)
 				checkClosed(t, b)
 				if text := strings.HasSuffix(b.log(), "assistant: Well, [aborted]"); text != (purpose == provider.ForTurn) {
 					t.Errorf("the log ends with\n%s", b.log()[len(b.log())-60:])
@@ -83,8 +83,8 @@ func TestHangingModel(t *testing.T) {
 	}
 }
 
-// stopDeaf runs a turn, stops it after a second, and sees that it ends in time.
-func stopDeaf(t *testing.T, b *workbench) {
+// stopUncancelable runs a turn, stops it after a second, and sees that it ends in time.
+func stopUncancelable(t *testing.T, b *workbench) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)
 	defer cancel()
@@ -104,8 +104,8 @@ func TestHangingTool(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		release := make(chan struct{})
 		b := play(t, scripted.Join(scripted.Call("1", "deaf", `{}`), scripted.Call("2", "echo", arg("x"))), scripted.Reply("Fine."))
-		b.Tools = []tool.Tool{echo("echo"), deafTool("deaf", release)}
-		stopDeaf(t, b)
+		b.Tools = []tool.Tool{echo("echo"), uncancelableTool("deaf", release)}
+		stopUncancelable(t, b)
 		want(t, b.log(), "user: go", `assistant: deaf{} echo{"text":"x"}`,
 			"toolResult: ![firn] the call was canceled before it finished", "toolResult: =x", "assistant:  [aborted]")
 		close(release)
@@ -118,7 +118,7 @@ func TestHangingTool(t *testing.T) {
 	})
 }
 
-func deafTool(name string, release chan struct{}) tool.Tool {
+func uncancelableTool(name string, release chan struct{}) tool.Tool {
 	return tool.Func(name, "", nil, func(context.Context, json.RawMessage) (tool.Result, error) {
 		<-release
 		return tool.TextResult("late"), nil
@@ -130,8 +130,8 @@ func TestHangingFlush(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		b, release := full(t), make(chan struct{})
 		good := b.Tools
-		b.Tools = []tool.Tool{deafTool("remember", release)}
-		stopDeaf(t, b)
+		b.Tools = []tool.Tool{uncancelableTool("remember", release)}
+		stopUncancelable(t, b)
 		checkClosed(t, b)
 		close(release)
 		b.Tools = good

@@ -101,7 +101,7 @@ func ahead(t *testing.T, by time.Duration) firn.EntryID {
 func TestRepeatedLater(t *testing.T) {
 	for kind, id := range names(t) {
 		t.Run(kind, func(t *testing.T) {
-			b := playOn(t, small(8000, talkative)).onDisk()
+			b := playOn(t, small(8000, longReply)).onDisk()
 			in := named(id, "go")
 			if _, err := b.run(t.Context(), in); err != nil {
 				t.Fatal(err)

@@ -75,7 +75,7 @@ func TestUnknownThinking(t *testing.T) {
 // TestOverrideSurvivesCompaction checks that a choice stays in effect when its entry is
 // summarized.
 func TestOverrideSurvivesCompaction(t *testing.T) {
-	b := playOn(t, small(8000, talkative))
+	b := playOn(t, small(8000, longReply))
 	second := other(b, scripted.Forever(scripted.Reply("I am the other.")))
 	b.runText("one")
 	chosen := agent.Override{Provider: "scripted", Model: "other", Thinking: provider.ThinkHigh, Verbose: "on"}
@@ -137,7 +137,7 @@ func TestWrongOverrides(t *testing.T) {
 // TestSummarizer checks that summaries are made by the configured model and answers by the
 // agent's model.
 func TestSummarizer(t *testing.T) {
-	b := playOn(t, small(8000, talkative))
+	b := playOn(t, small(8000, longReply))
 	summarizer := scripted.New(scripted.Info(), scripted.Forever(scripted.Reply("## Goal\nTo sum up.\n## Progress\nMuch was said.")))
 	b.Summarizer = summarizer
 	seed(t, b, 20)

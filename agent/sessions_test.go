@@ -571,13 +571,13 @@ func TestLabel(t *testing.T) {
 	}
 }
 
-// heedful is a tool that remembers how it failed.
-type heedful struct {
+// failingRecorder is a tool that remembers how it failed.
+type failingRecorder struct {
 	tool.Tool
 	failure *error
 }
 
-func (h heedful) Run(ctx context.Context, args json.RawMessage) (tool.Result, error) {
+func (h failingRecorder) Run(ctx context.Context, args json.RawMessage) (tool.Result, error) {
 	r, err := h.Tool.Run(ctx, args)
 	*h.failure = err
 	return r, err
@@ -615,7 +615,7 @@ func TestRefusedRequests(t *testing.T) {
 			}
 			var failure error
 			for _, x := range b.SessionTools() {
-				b.Tools = append(b.Tools, heedful{x, &failure})
+				b.Tools = append(b.Tools, failingRecorder{x, &failure})
 			}
 			if strings.HasSuffix(name, "closed") || strings.HasPrefix(name, "a closed") {
 				if err := b.Close(); err != nil {

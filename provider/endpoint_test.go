@@ -307,8 +307,8 @@ func piped(t *testing.T, stall time.Duration, play func(conn net.Conn)) *provide
 	return e
 }
 
-// hush reads until the peer closes the connection.
-func hush(conn net.Conn) { io.Copy(io.Discard, conn) }
+// readUntilClosed reads until the peer closes the connection.
+func readUntilClosed(conn net.Conn) { io.Copy(io.Discard, conn) }
 
 const head = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nContent-Length: 5\r\n\r\n"
 
@@ -331,7 +331,7 @@ func TestPostStalls(t *testing.T) {
 				synctest.Test(t, func(t *testing.T) {
 					e := piped(t, stall, func(conn net.Conn) {
 						io.WriteString(conn, tt.sends)
-						hush(conn)
+						readUntilClosed(conn)
 					})
 					start := time.Now()
 					body, err := e.Post(t.Context(), "m", "/", []byte("{}"))
@@ -365,7 +365,7 @@ func TestPostIsSlow(t *testing.T) {
 				wait()
 				io.WriteString(conn, string(c))
 			}
-			hush(conn)
+			readUntilClosed(conn)
 		})
 		body, err := e.Post(t.Context(), "m", "/", []byte("{}"))
 		if err != nil {

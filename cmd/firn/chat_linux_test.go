@@ -15,7 +15,7 @@ import (
 // TestChatAtATerminal sits at a real terminal and presses real keys.
 func TestChatAtATerminal(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
-	c := seatedChat(t, home, server, "-m", "openai/slow")
+	c := terminalChat(t, home, server, "-m", "openai/slow")
 	c.out.Await("0 turns")
 	c.out.Await("› ")
 	c.types("hello")
@@ -48,7 +48,7 @@ func TestChatAtATerminal(t *testing.T) {
 	}
 	verify(t, home)
 
-	c = seatedChat(t, home, server)
+	c = terminalChat(t, home, server)
 	c.out.Await("3 turns")
 	c.out.Await("you: and what is 6*7?")
 	c.out.Await("› ")
@@ -61,8 +61,8 @@ func TestChatAtATerminal(t *testing.T) {
 	}
 }
 
-// seatedChat starts a chat at its own terminal and records its output.
-func seatedChat(t *testing.T, home string, server *slowServer, args ...string) *running {
+// terminalChat starts a chat at its own terminal and records its output.
+func terminalChat(t *testing.T, home string, server *slowServer, args ...string) *running {
 	t.Helper()
 	keys, tty := openTerminal(t)
 	c := &running{t: t, home: home, out: linetest.NewRecorder(t), in: keys}

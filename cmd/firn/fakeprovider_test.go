@@ -87,11 +87,11 @@ func (s *fakeProvider) all() []fakeRequest {
 // code.
 func (s *fakeProvider) firn(t *testing.T, home, dir string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
-	return s.firnSaid(t, home, dir, "", args...)
+	return s.firnOutput(t, home, dir, "", args...)
 }
 
-// firnSaid is firn with something on stdin.
-func (s *fakeProvider) firnSaid(t *testing.T, home, dir, input string, args ...string) (stdout, stderr string, code int) {
+// firnOutput is firn with something on stdin.
+func (s *fakeProvider) firnOutput(t *testing.T, home, dir, input string, args ...string) (stdout, stderr string, code int) {
 	t.Helper()
 	cmd := exec.Command("firn", args...)
 	cmd.Dir = dir

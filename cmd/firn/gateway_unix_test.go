@@ -134,16 +134,16 @@ func guestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.HasPrefix(line, "new session ") {
 		ts.Fatalf("the chat printed %q, %v", line, err)
 	}
-	guests.put(dir, &visitor{cmd: cmd, in: in})
+	guests.put(dir, &chatWithoutGateway{cmd: cmd, in: in})
 }
 
-// visitor is a chat that works on a home without a gateway.
-type visitor struct {
+// chatWithoutGateway is a chat that works on a home without a gateway.
+type chatWithoutGateway struct {
 	cmd *exec.Cmd
 	in  io.Closer
 }
 
-var guests = newShelf[*visitor]()
+var guests = newShelf[*chatWithoutGateway]()
 
 func clientSetup(env *testscript.Env) error {
 	env.Values["snapshots"] = make(map[string]string)
@@ -182,11 +182,11 @@ func gatewayCommand(ts *testscript.TestScript, neg bool, args []string) {
 type served struct {
 	cmd  *exec.Cmd
 	done chan struct{}
-	log  *diary
+	log  *gatewayLog
 }
 
-// diary is the log of a gateway, in memory and in a file that scripts can read.
-type diary struct {
+// gatewayLog is the log of a gateway, in memory and in a file that scripts can read.
+type gatewayLog struct {
 	file *os.File
 	more chan struct{}
 
@@ -196,7 +196,7 @@ type diary struct {
 	read int
 }
 
-func (d *diary) Write(p []byte) (int, error) {
+func (d *gatewayLog) Write(p []byte) (int, error) {
 	d.mu.Lock()
 	defer d.mu.Unlock()
 	d.all.Write(p)
@@ -208,7 +208,7 @@ func (d *diary) Write(p []byte) (int, error) {
 }
 
 // await waits until a text is logged after the previously awaited one.
-func (d *diary) await(text string) bool {
+func (d *gatewayLog) await(text string) bool {
 	patience := time.After(basetest.Limit)
 	for {
 		d.mu.Lock()
@@ -257,7 +257,7 @@ func startGateway(ts *testscript.TestScript, args []string) {
 	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_STORE="+ts.Getenv("FIRN_STORE"), "FIRN_STORE__MIRROR="+ts.Getenv("FIRN_STORE__MIRROR"), "FIRN_MODEL=")
 	log, err := os.OpenFile(filepath.Join(cmd.Dir, "gateway.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	ts.Check(err)
-	reported := &diary{file: log, more: make(chan struct{}, 1)}
+	reported := &gatewayLog{file: log, more: make(chan struct{}, 1)}
 	cmd.Stderr = reported
 	out, err := cmd.StdoutPipe()
 	ts.Check(err)

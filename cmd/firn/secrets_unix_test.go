@@ -22,15 +22,15 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// hearsay collects outputs by their source.
-type hearsay struct {
+// outputCollector collects outputs by their source.
+type outputCollector struct {
 	mu   sync.Mutex
 	said map[string]*bytes.Buffer
 }
 
-func newHearsay() *hearsay { return &hearsay{said: make(map[string]*bytes.Buffer)} }
+func newHearsay() *outputCollector { return &outputCollector{said: make(map[string]*bytes.Buffer)} }
 
-func (h *hearsay) add(where string, data []byte) {
+func (h *outputCollector) add(where string, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
 	if h.said[where] == nil {
@@ -41,7 +41,7 @@ func (h *hearsay) add(where string, data []byte) {
 }
 
 // without reports every source that contains a secret.
-func (h *hearsay) without(t *testing.T, what string, secrets ...string) {
+func (h *outputCollector) without(t *testing.T, what string, secrets ...string) {
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
@@ -54,9 +54,9 @@ func (h *hearsay) without(t *testing.T, what string, secrets ...string) {
 	}
 }
 
-// parrot is a provider that fails in every way it can, and repeats the secrets it
+// echoServer is a provider that fails in every way it can, and repeats the secrets it
 // was sent.
-func parrot(t *testing.T) *httptest.Server {
+func echoServer(t *testing.T) *httptest.Server {
 	asked := make(chan int, 1)
 	asked <- 0
 	s := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
@@ -97,7 +97,7 @@ func TestSecretsAreNotLeaked(t *testing.T) {
 		w.Write([]byte("{}"))
 	}))
 	t.Cleanup(collector.Close)
-	model := parrot(t)
+	model := echoServer(t)
 	home := filepath.Join(t.TempDir(), "the-home-of-it")
 	write(t, filepath.Join(home, "key"), file)
 	write(t, filepath.Join(home, "firn.toml"), fmt.Sprintf(`
@@ -229,7 +229,7 @@ type asker struct {
 	t                 *testing.T
 	base, wrong       string
 	tokens            map[string]string
-	received, private *hearsay
+	received, private *outputCollector
 	// failures is how many requests failed, upstream how many because of a model.
 	failures, upstream int
 }

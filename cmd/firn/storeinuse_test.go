@@ -124,8 +124,8 @@ func (p *pair) writeLast() {
 	p.both(header(lateSession)+messageLine("b1", "", "user", "a late "+lastWord)+messageLine("b2", "b1", "assistant", "seen"), "import", "-", "--from", "native")
 }
 
-// deed is a command and how it is compared on the two homes.
-type deed struct {
+// storeCommand is a command and how it is compared on the two homes.
+type storeCommand struct {
 	// name is the command as listed in docs/cli.md.
 	name string
 	// why is why it is not run, or why its output differs.
@@ -144,13 +144,15 @@ type deed struct {
 	check func(t *testing.T, p *pair)
 }
 
-// deeds lists all commands: first those that only read, then those that write, in a working
+// storeCommands lists all commands: first those that only read, then those that write, in a working
 // order.
-func deeds() []deed {
-	one := func(name string, args ...string) deed { return deed{name: name, args: args} }
-	shows := func(name string, args ...string) deed { return deed{name: name, args: args, last: true} }
-	skip := func(name, why string) deed { return deed{name: name, why: why} }
-	reads := []deed{
+func storeCommands() []storeCommand {
+	one := func(name string, args ...string) storeCommand { return storeCommand{name: name, args: args} }
+	shows := func(name string, args ...string) storeCommand {
+		return storeCommand{name: name, args: args, last: true}
+	}
+	skip := func(name, why string) storeCommand { return storeCommand{name: name, why: why} }
+	reads := []storeCommand{
 		shows("cat", "cat", mainSession), shows("cat", "cat", "@"+deskKey), shows("cat", "cat", lateSession, "--raw"),
 		one("ls", "ls"), shows("ls", "ls", "--text", lastWord),
 		{name: "show", args: []string{"show", mainSession}, differs: true, why: "it names the files, if there are any"}, shows("tail", "tail", mainSession), shows("tree", "tree", mainSession), shows("window", "window", mainSession),
@@ -179,7 +181,7 @@ func deeds() []deed {
 		skip("convert", "converts a file that is named; no store"), skip("browse", "needs a terminal; TestBrowse drives it"), skip("demo", "has a home of its own"),
 		skip("migrate", "is how the homes are made; TestMigrateBack goes back"), skip("serve", "is how the gateways are started; what it refuses is in TestStoreConflicts"),
 	}
-	writes := []deed{
+	writes := []storeCommand{
 		shows("chat", "chat", "-p", "say "+lastWord, "-r", mainSession), one("append", "append", mainSession, "--user", "one more"), one("new", "new", "--title", "fresh"),
 		one("rename", "rename", mainSession, "a walrus"), one("tag", "tag", mainSession, "+sea"), one("label", "label", mainSession, "a3", "here"),
 		one("fork", "fork", mainSession, "--at", "a3"), one("rewind", "rewind", mainSession, "a3"), one("compact", "compact", mainSession, "--keep-recent", "1"), one("uncompact", "uncompact", mainSession),
@@ -205,7 +207,7 @@ func TestEveryCommandIsClassified(t *testing.T) {
 		t.Fatal(err)
 	}
 	known := make(map[string]bool)
-	for _, d := range deeds() {
+	for _, d := range storeCommands() {
 		known[d.name] = true
 		if d.args == nil && d.check == nil && d.why == "" || (d.differs || d.refused != "") && d.why == "" {
 			t.Errorf("firn %s: the table has no reason", d.name)
@@ -249,7 +251,7 @@ func TestStoreInUse(t *testing.T) {
 			p := newPair(t)
 			begin(t, p)
 			p.writeLast()
-			for _, d := range deeds() {
+			for _, d := range storeCommands() {
 				if d.args == nil && d.check == nil {
 					continue
 				}
@@ -266,7 +268,7 @@ func TestStoreInUse(t *testing.T) {
 }
 
 // does runs a command on both homes and compares.
-func (p *pair) does(d *deed) {
+func (p *pair) does(d *storeCommand) {
 	p.t.Helper()
 	if d.check != nil {
 		d.check(p.t, p)

@@ -21,7 +21,7 @@ import (
 
 // pair is a gateway with the agents main and coder that records their requests.
 type pair struct {
-	*office
+	*jobGateway
 	mu   sync.Mutex
 	sent map[string][]string
 	// begun receives the name of each agent that is called.
@@ -31,7 +31,7 @@ type pair struct {
 func twoAgents(t *testing.T, st store.Store) *pair {
 	t.Helper()
 	p := &pair{sent: make(map[string][]string), begun: make(chan string, 100)}
-	p.office = staff(t, st, time.Now(), func(s *Setup) {
+	p.jobGateway = newJobGateway(t, st, time.Now(), func(s *Setup) {
 		for _, name := range []string{"main", "coder"} {
 			s.Agents[name] = &agent.Agent{Name: name, Store: st, Model: p.model(name), NoTitles: true, System: "You are " + name}
 		}
@@ -53,9 +53,9 @@ func (p *pair) model(name string) provider.Model {
 		p.begun <- name
 		s := scripted.Reply("I am " + name)
 		s.Before = func(ctx context.Context) error {
-			p.office.mu.Lock()
+			p.jobGateway.mu.Lock()
 			hold := p.hold
-			p.office.mu.Unlock()
+			p.jobGateway.mu.Unlock()
 			if hold == nil {
 				return nil
 			}

@@ -111,7 +111,7 @@ func (b *ruleBook) Forget(firn.ID) error                         { return nil }
 func TestWhoAnswersApprovals(t *testing.T) {
 	st := memstore.New(memstore.Options{})
 	ran := make(chan string, 10)
-	o := staff(t, st, time.Now(), func(s *Setup) {
+	o := newJobGateway(t, st, time.Now(), func(s *Setup) {
 		s.Agents["main"] = &agent.Agent{
 			Name: "main", Store: st, NoTitles: true, Workspace: "/work",
 			Model: scripted.New(scripted.Info(), scripted.Call("1", "shell", `{"command":"ls"}`), scripted.Reply("Done.")),
@@ -184,12 +184,12 @@ func TestWhoAnswersApprovals(t *testing.T) {
 	}
 }
 
-// loginOffice is an office whose agent calls a shell with a secret, which its store replaces.
+// redactingJobGateway returns a gateway whose agent calls a shell with a secret, which its store replaces.
 // It returns the store, a channel of the commands that ran, and the number of replacements.
-func loginOffice(t *testing.T, secret string) (*office, store.Store, <-chan string, *atomic.Int64) {
+func redactingJobGateway(t *testing.T, secret string) (*jobGateway, store.Store, <-chan string, *atomic.Int64) {
 	replaced, ran := new(atomic.Int64), make(chan string, 2)
 	st := redact.Wrap(memstore.New(memstore.Options{}), redact.Options{Enabled: func() bool { return true }, Replaced: func(n int) { replaced.Add(int64(n)) }})
-	o := staff(t, st, time.Now(), func(s *Setup) {
+	o := newJobGateway(t, st, time.Now(), func(s *Setup) {
 		s.Agents["main"] = &agent.Agent{
 			Name: "main", Store: st, NoTitles: true, Workspace: "/work",
 			Model: scripted.New(scripted.Info(), scripted.Call("1", "shell", `{"command":"login `+secret+`"}`), scripted.Reply("Done.")),
@@ -226,7 +226,7 @@ func awaitPending(ctx context.Context, t *testing.T, p *pendingAnswers, id firn.
 // and runs with the secret.
 func TestApprovalOfARedactedCall(t *testing.T) {
 	secret := "ghp_" + "x7Kq9ZbT2mWv4RnY8cLp1DsF6hJg3QaE5uXo"
-	o, st, ran, replaced := loginOffice(t, secret)
+	o, st, ran, replaced := redactingJobGateway(t, secret)
 	defer o.close()
 	ctx, cancel := context.WithTimeout(asOwner(t.Context()), time.Minute)
 	defer cancel()

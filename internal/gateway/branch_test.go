@@ -93,7 +93,7 @@ func TestRewindRefuses(t *testing.T) {
 
 func TestRewindWithSummary(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := r.lecture(3)
+		id := r.talkAtLength(3)
 		moved := got(r.Rewind(r.ctx, id, wire.Move{To: "answer-1", Summary: true}))(t)
 		if moved.To != "answer-1" || moved.Left != 4 || moved.Summary == "" || moved.End != got(r.Session(r.ctx, string(id)))(t).End {
 			t.Errorf("it moved to %+v", moved)
@@ -156,7 +156,7 @@ func errOf[T any](_ T, err error) error { return err }
 
 func TestFork(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		got(r.Patch(r.ctx, id, wire.Patch{Title: new("counting")}))(t)
 		old := lineIDs(t, allEntries(t, r, id, view.EntryQuery{}))
 		fork := got(r.Fork(r.ctx, id, wire.Fork{}))(t)
@@ -218,7 +218,7 @@ func lastTitle(t *testing.T, r *room, id firn.ID) (name firn.Title) {
 
 func TestForkWithOptions(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		for _, ref := range []firn.EntryID{"answer-2", "#4"} {
 			fork := got(r.Fork(r.ctx, id, wire.Fork{At: ref, Title: "the other way"}))(t)
 			if branch := branchOf(t, r, fork.ID); !strings.HasPrefix(branch, "user-1 answer-1 user-2 answer-2 ") || fork.Title != "the other way" {
@@ -330,7 +330,7 @@ func TestForkSendsSameWindow(t *testing.T) {
 		id := r.talk(2)
 		rnd := newDice(seed)
 		for range 30 {
-			randomDeed(t, r, id, rnd)
+			randomChange(t, r, id, rnd)
 		}
 		fork := got(r.Fork(r.ctx, id, wire.Fork{}))(t)
 		was, is := got(r.Window(r.ctx, id, ""))(t), got(r.Window(r.ctx, fork.ID, ""))(t)
@@ -345,7 +345,7 @@ func TestForkSendsSameWindow(t *testing.T) {
 	}
 }
 
-func randomDeed(t *testing.T, r *room, id firn.ID, rnd *dice) {
+func randomChange(t *testing.T, r *room, id firn.ID, rnd *dice) {
 	t.Helper()
 	all := allEntries(t, r, id, view.EntryQuery{})
 	some := firn.EntryID(lineIDs(t, all[1+rnd.n(len(all)-1):][:1]))

@@ -41,7 +41,7 @@ func TestCardsOfAllViews(t *testing.T) {
 		sent   = "comp-1 user-4 answer-4/tombstoned user-5 answer-5 failed-1/hidden"
 	)
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		for look, want := range map[string]string{wire.ViewDisk: disk, wire.ViewBranch: branch, wire.ViewWindow: sent} {
 			lines := allEntries(t, r, id, view.EntryQuery{View: look})
 			for _, limit := range []int{0, 1, 3, 13} {
@@ -70,7 +70,7 @@ func TestCardsOfAllViews(t *testing.T) {
 // TestAbandonedBranch checks that a branch can be read by its last entry.
 func TestAbandonedBranch(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		const want = "user-1/compacted answer-1/compacted user-2/other-branch answer-2/other-branch"
 		for _, limit := range []int{0, 1, 3} {
 			forth := allEntries(t, r, id, view.EntryQuery{View: wire.ViewBranch, Head: "answer-2", Limit: limit, HTML: true})

@@ -16,7 +16,7 @@ import (
 
 func TestCompactUndoRedo(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := r.lecture(6)
+		id := r.talkAtLength(6)
 		before := got(r.Window(r.ctx, id, ""))(t)
 		plan := got(r.Compact(r.ctx, id, wire.Compact{KeepRecent: 300, Plan: true}))(t)
 		if plan.Plan == nil || plan.Plan.Summarised == 0 || plan.Plan.Kept == 0 || plan.Plan.Summarised+plan.Plan.Kept != 12 || plan.ID != "" {
@@ -74,7 +74,7 @@ func TestCompactUndoRedo(t *testing.T) {
 
 func TestCompactRefuses(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := r.lecture(4)
+		id := r.talkAtLength(4)
 		rest := r.busy(id)
 		_, err := r.Compact(r.ctx, id, wire.Compact{})
 		isKind(t, "compact", err, wire.Busy)
@@ -111,7 +111,7 @@ func TestCompactRefuses(t *testing.T) {
 // can refuse.
 func TestCompactByAnotherModel(t *testing.T) {
 	r := fileRoom(t)
-	id := r.lecture(6)
+	id := r.talkAtLength(6)
 	setup := *r.setup.Load()
 	setup.Models = func(from, name string) (provider.Model, error) {
 		return scripted.New(provider.Info{Provider: from, Name: name}, scripted.Forever(scripted.Reply("## Goal\nto test\n\n## Progress\nsummed up by another"))), nil

@@ -42,7 +42,7 @@ func TestJobOverClockChanges(t *testing.T) {
 				y, m, d := day.Date()
 				begin := time.Date(y, m, d-1, 12, 0, 0, 0, zone)
 				schedules := []string{"30 2 * * *", "15 0 * * *", "0 3 * * *", "30 1 * * *", "45 23 * * *"}
-				o := staff(t, inMemory(), begin, func(s *Setup) {
+				o := newJobGateway(t, inMemory(), begin, func(s *Setup) {
 					for i, expr := range schedules {
 						s.Jobs = append(s.Jobs, timer.Job{ID: string(rune('a' + i)), Schedule: expr, Zone: zone, Message: "x", Enabled: true})
 					}
@@ -69,7 +69,7 @@ func TestJobOverClockChanges(t *testing.T) {
 // message, does not count as user activity, and reaches the model.
 func TestJobMessageIsAMachineMessage(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/other" })).start()
+		o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/other" })).start()
 		before := o.job("nightly")
 		if want := time.Date(2026, 5, 1, 2, 30, 0, 0, time.UTC); !before.Next.Equal(want) || !before.Last.IsZero() || before.Key != nightlyKey {
 			t.Errorf("before it ran it is %+v", before)
@@ -113,7 +113,7 @@ func TestJobRunsAreIndependent(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			st := make(t)
-			o := staff(t, st, time.Now(), nightly(func(j *timer.Job) { j.Keep = 2 }))
+			o := newJobGateway(t, st, time.Now(), nightly(func(j *timer.Job) { j.Keep = 2 }))
 			var ends []firn.Pos
 			for range 3 {
 				out, err := o.RunJob(t.Context(), "nightly")
@@ -162,10 +162,10 @@ func TestMissedRuns(t *testing.T) {
 				st := inMemory()
 				set := nightly(func(j *timer.Job) { j.CatchUp = c.catchUp })
 				begin := time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC)
-				o := staff(t, st, begin, set).start()
+				o := newJobGateway(t, st, begin, set).start()
 				o.pass(time.Hour)
 				o.close()
-				o = staff(t, st, begin.AddDate(0, 0, 5), set).start()
+				o = newJobGateway(t, st, begin.AddDate(0, 0, 5), set).start()
 				o.pass(10 * time.Minute)
 				if n := len(o.of(nightlyKey)); n != c.runs {
 					t.Errorf("it ran %d times, want %d", n, c.runs)
@@ -189,7 +189,7 @@ func TestMissedRuns(t *testing.T) {
 // TestNewJobHasNoMissedRuns checks that a job that never ran has no missed runs.
 func TestNewJobHasNoMissedRuns(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.CatchUp = true })).start()
+		o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.CatchUp = true })).start()
 		o.pass(time.Hour)
 		if n := len(o.of(nightlyKey)); n != 0 {
 			t.Errorf("it ran %d times", n)
@@ -201,7 +201,7 @@ func TestNewJobHasNoMissedRuns(t *testing.T) {
 // TestNoOverlap checks that runs that are due during a blocked run are skipped and counted.
 func TestNoOverlap(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 59, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Schedule = "@hourly" })).start()
+		o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 2, 59, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Schedule = "@hourly" })).start()
 		release := o.block()
 		o.pass(3 * time.Hour)
 		if j := o.job("nightly"); j.Runs != 1 || !j.Running || j.Skipped != 2 {
@@ -222,7 +222,7 @@ func TestNoOverlap(t *testing.T) {
 // TestJobTimeout stops a run that takes too long.
 func TestJobTimeout(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 29, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Timeout = 10 * time.Minute })).start()
+		o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 2, 29, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Timeout = 10 * time.Minute })).start()
 		o.block()
 		o.pass(9 * time.Minute)
 		if j := o.job("nightly"); !j.Running {
@@ -244,7 +244,7 @@ func TestRetention(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(change)).start()
+				o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(change)).start()
 				o.pass(7 * 24 * time.Hour)
 				if j := o.job("nightly"); j.Runs != 3 || j.Kept != 4 {
 					t.Errorf("%d are listed, %d archived", j.Runs, j.Kept)
@@ -263,7 +263,7 @@ func TestRetention(t *testing.T) {
 // TestReloadJobs changes the jobs while the scheduler is running.
 func TestReloadJobs(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nil).start()
+		o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nil).start()
 		change := func(jobs ...timer.Job) {
 			setup := *o.setup.Load()
 			setup.Jobs = jobs
@@ -319,7 +319,7 @@ func TestJobsRefused(t *testing.T) {
 		"the same":      {good, good},
 		"the same keys": {good, {ID: "A", Schedule: "@daily", Message: "x"}},
 	} {
-		o := staff(t, inMemory(), time.Now(), nil)
+		o := newJobGateway(t, inMemory(), time.Now(), nil)
 		setup := *o.setup.Load()
 		setup.Jobs = jobs
 		if err := o.Reload(setup); !errors.Is(err, firn.ErrInvalid) && !errors.Is(err, firn.ErrNotFound) {
@@ -331,7 +331,7 @@ func TestJobsRefused(t *testing.T) {
 
 func TestRunJob(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), nightly(func(j *timer.Job) { j.Enabled = false }))
+		o := newJobGateway(t, inMemory(), time.Now(), nightly(func(j *timer.Job) { j.Enabled = false }))
 		if _, err := o.RunJob(t.Context(), "daily"); wire.KindOf(err) != wire.NotFound {
 			t.Errorf("a missing job: %v", err)
 		}
@@ -355,7 +355,7 @@ func TestRunJob(t *testing.T) {
 // TestJobFails checks that a run that cannot start is reported and not retried forever.
 func TestJobFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/none" })).start()
+		o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(func(j *timer.Job) { j.Model = "scripted/none" })).start()
 		o.pass(time.Hour)
 		if j := o.job("nightly"); j.Error == "" || j.Runs != 0 {
 			t.Errorf("it is %+v", j)
@@ -371,7 +371,7 @@ func TestJobFails(t *testing.T) {
 // only once.
 func TestStartJobsOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(nil))
+		o := newJobGateway(t, inMemory(), time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), nightly(nil))
 		o.pass(48 * time.Hour)
 		if n := len(o.of(nightlyKey)); n != 0 {
 			t.Errorf("it ran %d times before it was started", n)
@@ -392,7 +392,7 @@ func TestRecoverMachine(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := staff(t, inMemory(), time.Now(), nil)
+				o := newJobGateway(t, inMemory(), time.Now(), nil)
 				w := waiting{ID: firn.NewEntryID(), Text: "look", By: "cron:x", Mode: route.QueueFollowup}
 				failed := firn.NewEntry(&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Error: "broke"})
 				header := firn.Entry{Body: &firn.Header{Session: "s", Agent: "main"}}

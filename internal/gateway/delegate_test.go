@@ -15,7 +15,7 @@ import (
 // TestRepliesStayWithinBounds checks that a reply is delivered only within the asker's
 // bounds, because its destination is read from the log, which may have been imported.
 func TestRepliesStayWithinBounds(t *testing.T) {
-	o := staff(t, memstore.New(memstore.Options{}), time.Now(), func(*Setup) {})
+	o := newJobGateway(t, memstore.New(memstore.Options{}), time.Now(), func(*Setup) {})
 	defer o.close()
 	o.Options.Holder = func(context.Context, string) (route.Bounds, bool, error) {
 		return route.BoundTo([]string{"other"}, nil), true, nil

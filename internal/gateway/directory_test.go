@@ -22,12 +22,12 @@ func TestDirectories(t *testing.T) {
 				t.Errorf("%s: begun in %q, want %q (%v)", what, h.CWD, want, err)
 			}
 		}
-		first, err := d.Inbound(t.Context(), mail("ann", "hello"))
+		first, err := d.Inbound(t.Context(), inboundFrom("ann", "hello"))
 		if err != nil {
 			t.Fatal(err)
 		}
 		begun("a message from outside", first.Session, "/work")
-		reset, err := d.Inbound(t.Context(), mail("ann", "/new and hello"))
+		reset, err := d.Inbound(t.Context(), inboundFrom("ann", "/new and hello"))
 		if err != nil {
 			t.Fatal(err)
 		}

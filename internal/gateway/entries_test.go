@@ -35,12 +35,12 @@ func allEntries(t *testing.T, r *room, id firn.ID, q view.EntryQuery) []wire.Ent
 	}
 }
 
-// garden is a session with all that can keep an entry out of the window:
+// sampleSession is a session with all that can keep an entry out of the window:
 //
 //	1 user-1 ─ 2 answer-1 ─ 3 user-2 ─ 4 answer-2   (left)
 //	       └ 5 head ─ 6 user-3 ─ 7 answer-3 ─ 8 user-4 ─ 9 answer-4 ─ 10 comp-1 (keeps user-4)
 //	                ─ 11 user-5 ─ 12 answer-5 ─ 13 stone (hides answer-4) ─ 14 failed ─ 15 label
-func garden(r *room) firn.ID {
+func sampleSession(r *room) firn.ID {
 	failed := answers("failed-1", "")
 	failed.Body.(*firn.Message).StopReason, failed.Body.(*firn.Message).Error = firn.StopError, "no"
 	return r.start(firn.Header{},
@@ -64,7 +64,7 @@ func TestEntriesOfAllViews(t *testing.T) {
 		wire.ViewDisk: "0 1 2 3 4 5 6 7 8 9 10 11 12 13 14 15", wire.ViewBranch: "1 2 5 6 7 8 9 10 11 12 13 14 15", wire.ViewWindow: "10 8 9 11 12 14",
 	}
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		for look, want := range map[string]string{wire.ViewDisk: disk, wire.ViewBranch: branch, wire.ViewWindow: sent} {
 			for _, limit := range []int{0, 1, 2, 3, 5, 13, 1000, 1 << 40} {
 				forth := allEntries(t, r, id, view.EntryQuery{View: look, Limit: limit})
@@ -90,7 +90,7 @@ func TestEntriesOfAllViews(t *testing.T) {
 
 func TestEntriesBetweenPositions(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		all := allEntries(t, r, id, view.EntryQuery{})
 		places := make(map[string]wire.Entry)
 		for _, e := range all {

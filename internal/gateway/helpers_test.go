@@ -23,8 +23,8 @@ import (
 	"firn.dev/wire"
 )
 
-// office is a gateway with jobs in a synctest bubble.
-type office struct {
+// jobGateway is a gateway with jobs in a synctest bubble.
+type jobGateway struct {
 	*Gateway
 	t  *testing.T
 	st store.Store
@@ -37,10 +37,10 @@ type office struct {
 	ahead atomic.Int64
 }
 
-// staff opens an office whose clock shows at, independent of the bubble's.
-func staff(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *office {
+// newJobGateway opens a gateway whose clock shows at, independent of the bubble's.
+func newJobGateway(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *jobGateway {
 	t.Helper()
-	o := &office{t: t, st: st, log: &bytes.Buffer{}}
+	o := &jobGateway{t: t, st: st, log: &bytes.Buffer{}}
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
@@ -86,8 +86,8 @@ func staff(t *testing.T, st store.Store, at time.Time, change func(*Setup)) *off
 	return o
 }
 
-// guarded writes to the log of an office.
-type guarded struct{ o *office }
+// guarded writes to the log of a gateway.
+type guarded struct{ o *jobGateway }
 
 func (g *guarded) Write(p []byte) (int, error) {
 	g.o.mu.Lock()
@@ -95,14 +95,14 @@ func (g *guarded) Write(p []byte) (int, error) {
 	return g.o.log.Write(p)
 }
 
-func (o *office) logged() string {
+func (o *jobGateway) logged() string {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	return o.log.String()
 }
 
 // block blocks the model; the returned function releases it.
-func (o *office) block() func() {
+func (o *jobGateway) block() func() {
 	o.mu.Lock()
 	defer o.mu.Unlock()
 	hold := make(chan struct{})
@@ -115,7 +115,7 @@ func (o *office) block() func() {
 	}
 }
 
-func (o *office) start() *office {
+func (o *jobGateway) start() *jobGateway {
 	o.t.Helper()
 	if err := o.StartJobs(o.t.Context()); err != nil {
 		o.t.Fatal(err)
@@ -124,19 +124,19 @@ func (o *office) start() *office {
 }
 
 // pass lets time pass and waits until everything due is done.
-func (o *office) pass(d time.Duration) {
+func (o *jobGateway) pass(d time.Duration) {
 	time.Sleep(d) // of the bubble
 	synctest.Wait()
 }
 
-func (o *office) close() {
+func (o *jobGateway) close() {
 	o.t.Helper()
 	if err := o.Close(context.Background()); err != nil {
 		o.t.Error(err)
 	}
 }
 
-func (o *office) job(id string) wire.Job {
+func (o *jobGateway) job(id string) wire.Job {
 	o.t.Helper()
 	all, err := o.Jobs(o.t.Context())
 	if err != nil {
@@ -150,7 +150,7 @@ func (o *office) job(id string) wire.Job {
 }
 
 // of returns the sessions of a key, oldest first.
-func (o *office) of(key string) []store.Info {
+func (o *jobGateway) of(key string) []store.Info {
 	o.t.Helper()
 	k, err := route.Parse(key)
 	if err != nil {

@@ -60,7 +60,7 @@ func TestHookText(t *testing.T) {
 }
 
 // call calls a hook.
-func (o *office) call(name, body string, headers ...string) wire.Routed {
+func (o *jobGateway) call(name, body string, headers ...string) wire.Routed {
 	o.t.Helper()
 	h := textproto.MIMEHeader{}
 	for i := 0; i < len(headers); i += 2 {
@@ -83,7 +83,7 @@ func hooked(hooks map[string]Hook) func(*Setup) {
 // TestHook calls a hook twice: each call has its own session.
 func TestHook(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"deploy": {Agent: "ops", Template: "Deployed {{.what}}.", Enabled: true, Token: "ci"}}))
+		o := newJobGateway(t, inMemory(), time.Now(), hooked(map[string]Hook{"deploy": {Agent: "ops", Template: "Deployed {{.what}}.", Enabled: true, Token: "ci"}}))
 		one, two := o.call("deploy", `{"what":"a"}`), o.call("deploy", `{"what":"b"}`)
 		if one.Session == two.Session || one.Key == two.Key || !strings.HasPrefix(one.Key, "agent:ops:hook:") || one.Deliver {
 			t.Errorf("the calls gave %+v and %+v", one, two)
@@ -103,7 +103,7 @@ func TestRepeatedHookCall(t *testing.T) {
 	for name, key := range map[string]string{"its own": "", "one for all": "main"} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
-				o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: key, Enabled: true}, "y": {Key: key, Enabled: true}}))
+				o := newJobGateway(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: key, Enabled: true}, "y": {Key: key, Enabled: true}}))
 				release := o.block()
 				first := o.call("x", `{"text":"a"}`, "X-GitHub-Delivery", "1")
 				waiting := o.call("x", `{"text":"b"}`, "X-GitHub-Delivery", "2")
@@ -135,7 +135,7 @@ func TestRepeatedHookCall(t *testing.T) {
 // is not a user message, and does not extend the session's lifetime.
 func TestHookDuringUserTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "main", Enabled: true}}))
+		o := newJobGateway(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "main", Enabled: true}}))
 		s, err := o.NewSession(t.Context(), wire.NewSession{Key: "main"})
 		if err != nil {
 			t.Fatal(err)
@@ -172,7 +172,7 @@ func TestHookDuringUserTurn(t *testing.T) {
 // started, but not for a call that was accepted before.
 func TestHookWithRemovedSession(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "news", Enabled: true}}))
+		o := newJobGateway(t, inMemory(), time.Now(), hooked(map[string]Hook{"x": {Key: "news", Enabled: true}}))
 		defer o.close()
 		first := o.call("x", `{"text":"a"}`, "X-GitHub-Delivery", "1")
 		synctest.Wait()
@@ -189,7 +189,7 @@ func TestHookWithRemovedSession(t *testing.T) {
 }
 
 func TestHooksRefused(t *testing.T) {
-	o := staff(t, inMemory(), time.Now(), hooked(map[string]Hook{"off": {}, "on": {Enabled: true}}))
+	o := newJobGateway(t, inMemory(), time.Now(), hooked(map[string]Hook{"off": {}, "on": {Enabled: true}}))
 	defer o.close()
 	for _, name := range []string{"off", "none", ""} {
 		if _, err := o.Hook(t.Context(), name, []byte(`{"text":"a"}`), nil); wire.KindOf(err) != wire.NotFound {

@@ -17,7 +17,7 @@ import (
 )
 
 // chat returns a gateway for inbound messages.
-func chat(t *testing.T) *desk {
+func chat(t *testing.T) *gatedGateway {
 	t.Helper()
 	d := open(t, memstore.New(memstore.Options{}))
 	d.Clock = time.Now
@@ -34,11 +34,11 @@ func chat(t *testing.T) *desk {
 	return d
 }
 
-func mail(from, text string) wire.Inbound {
+func inboundFrom(from, text string) wire.Inbound {
 	return wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: from, Sender: from, Text: text, Wait: true}
 }
 
-func (d *desk) receive(in wire.Inbound) wire.Routed {
+func (d *gatedGateway) receive(in wire.Inbound) wire.Routed {
 	d.t.Helper()
 	out, err := d.Inbound(d.t.Context(), in)
 	if err != nil {
@@ -51,14 +51,14 @@ func TestInbound(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()
-		ada := d.receive(mail("ada", "hello"))
+		ada := d.receive(inboundFrom("ada", "hello"))
 		if ada.Key != "agent:main:mail:direct:ada" || ada.Reply != "re: hello" || !ada.Deliver || ada.Reset != "" {
 			t.Errorf("the result is %+v", ada)
 		}
-		if again := d.receive(mail("ada", "again")); again.Session != ada.Session {
+		if again := d.receive(inboundFrom("ada", "again")); again.Session != ada.Session {
 			t.Error("the second message went to another session")
 		}
-		if bob := d.receive(mail("bob", "hi")); bob.Session == ada.Session {
+		if bob := d.receive(inboundFrom("bob", "hi")); bob.Session == ada.Session {
 			t.Error("two people share a session")
 		}
 		for name, in := range map[string]wire.Inbound{
@@ -79,7 +79,7 @@ func TestInboundOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()
-		in := mail("ada", "hello")
+		in := inboundFrom("ada", "hello")
 		in.ID = "mail-1"
 		first := d.receive(in)
 		if first.Repeated || first.Reply != "re: hello" {
@@ -94,7 +94,7 @@ func TestInboundOnce(t *testing.T) {
 		}
 		// A trigger starts a session, with or without text after it.
 		for _, text := range []string{"/new and this", "/new"} {
-			in := mail("ada", text)
+			in := inboundFrom("ada", text)
 			in.ID = "mail-" + text
 			begun, again := d.receive(in), d.receive(in)
 			if begun.Session == first.Session || begun.Repeated || !again.Repeated || again.Session != begun.Session || again.Reply != begun.Reply || again.Reset != "new" {
@@ -110,23 +110,23 @@ func TestResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()
-		first := d.receive(mail("ada", "hello"))
+		first := d.receive(inboundFrom("ada", "hello"))
 		if err := d.chooseModel(t.Context(), first.Session, "scripted/other"); err == nil {
 			t.Error("a model that cannot be had is chosen")
 		}
-		asked := d.receive(mail("ada", "/new and this is new"))
+		asked := d.receive(inboundFrom("ada", "/new and this is new"))
 		if asked.Session == first.Session || asked.Reset != "new" || asked.Reply != "re: and this is new" {
 			t.Errorf("/new gave %+v", asked)
 		}
-		alone := d.receive(mail("ada", "/RESET"))
+		alone := d.receive(inboundFrom("ada", "/RESET"))
 		if alone.Session == asked.Session || alone.Reset != "reset" || alone.Reply == "" || alone.Message != "" {
 			t.Errorf("/reset gave %+v", alone)
 		}
-		if same := d.receive(mail("ada", "still here")); same.Session != alone.Session {
+		if same := d.receive(inboundFrom("ada", "still here")); same.Session != alone.Session {
 			t.Error("it went to another session")
 		}
 		time.Sleep(26 * time.Hour)
-		daily := d.receive(mail("ada", "good morning"))
+		daily := d.receive(inboundFrom("ada", "good morning"))
 		if daily.Session == alone.Session || daily.Reset != "daily" {
 			t.Errorf("the next day the result is %+v", daily)
 		}
@@ -134,7 +134,7 @@ func TestResets(t *testing.T) {
 		if err != nil || key.Session != alone.Session {
 			t.Fatalf("undoing the reset gave %+v, %v", key, err)
 		}
-		if back := d.receive(mail("ada", "where were we?")); back.Session != alone.Session || back.Reset != "" {
+		if back := d.receive(inboundFrom("ada", "where were we?")); back.Session != alone.Session || back.Reset != "" {
 			t.Errorf("the next result is %+v", back)
 		}
 		if key, err = d.Key(t.Context(), daily.Key); err != nil || len(key.History) != 4 {
@@ -157,16 +157,16 @@ func TestUndoIdleReset(t *testing.T) {
 		if err := d.Reload(setup); err != nil {
 			t.Fatal(err)
 		}
-		first := d.receive(mail("ada", "hello"))
+		first := d.receive(inboundFrom("ada", "hello"))
 		time.Sleep(2 * time.Hour)
-		second := d.receive(mail("ada", "good evening"))
+		second := d.receive(inboundFrom("ada", "good evening"))
 		if second.Session == first.Session || second.Reset != "idle" {
 			t.Fatalf("after two hours the result is %+v", second)
 		}
 		if _, err := d.ContinuePrevious(t.Context(), first.Key); err != nil {
 			t.Fatal(err)
 		}
-		if back := d.receive(mail("ada", "where were we?")); back.Session != first.Session || back.Reset != "" {
+		if back := d.receive(inboundFrom("ada", "where were we?")); back.Session != first.Session || back.Reset != "" {
 			t.Errorf("after the reset was undone the result is %+v", back)
 		}
 		time.Sleep(2 * time.Hour)
@@ -174,11 +174,11 @@ func TestUndoIdleReset(t *testing.T) {
 			t.Fatal(err)
 		}
 		time.Sleep(time.Minute)
-		if set := d.receive(mail("ada", "and here?")); set.Session != second.Session || set.Reset != "" {
+		if set := d.receive(inboundFrom("ada", "and here?")); set.Session != second.Session || set.Reset != "" {
 			t.Errorf("after the key was set the result is %+v", set)
 		}
 		time.Sleep(2 * time.Hour)
-		if later := d.receive(mail("ada", "good night")); later.Reset != "idle" {
+		if later := d.receive(inboundFrom("ada", "good night")); later.Reset != "idle" {
 			t.Errorf("two hours later the result is %+v", later)
 		}
 	})
@@ -190,7 +190,7 @@ func TestCommandsInMessages(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := chat(t)
 		defer d.shut()
-		first := d.receive(mail("ada", "hello"))
+		first := d.receive(inboundFrom("ada", "hello"))
 		for text, want := range map[string]string{
 			"/stop":        "Nothing is running.",
 			"/status":      "0 compactions",
@@ -201,11 +201,11 @@ func TestCommandsInMessages(t *testing.T) {
 			"/usage full":  "Window: ",
 			"/send off":    "Set to off.",
 		} {
-			if out := d.receive(mail("ada", text)); !strings.Contains(out.Reply, want) || out.Message != "" {
+			if out := d.receive(inboundFrom("ada", text)); !strings.Contains(out.Reply, want) || out.Message != "" {
 				t.Errorf("%s is answered %q", text, out.Reply)
 			}
 		}
-		if out := d.receive(mail("ada", "quiet now")); out.Deliver {
+		if out := d.receive(inboundFrom("ada", "quiet now")); out.Deliver {
 			t.Error("it is delivered though sending is off")
 		}
 		for _, c := range route.Commands() {
@@ -220,11 +220,11 @@ func TestCommandsInMessages(t *testing.T) {
 			"/send sideways":   "Not done: ",
 			"/compact":         "Not done: compact session ",
 		} {
-			if out := d.receive(mail("ada", text)); !strings.HasPrefix(out.Reply, want) || out.Message != "" {
+			if out := d.receive(inboundFrom("ada", text)); !strings.HasPrefix(out.Reply, want) || out.Message != "" {
 				t.Errorf("%s is answered %q", text, out.Reply)
 			}
 		}
-		if out := d.receive(mail("ada", "/status")); !strings.Contains(out.Reply, "Thinking off, verbose off, send deny") {
+		if out := d.receive(inboundFrom("ada", "/status")); !strings.Contains(out.Reply, "Thinking off, verbose off, send deny") {
 			t.Errorf("afterwards it is %q", out.Reply)
 		}
 	})
@@ -240,8 +240,8 @@ func TestRemovedSessionGetsNoMessages(t *testing.T) {
 			synctest.Wait() // until idle: a session in use is not reset
 			return d.receive(in)
 		}
-		first := receive(mail("ada", "a word that nobody may know"))
-		named := mail("ada", "and this once")
+		first := receive(inboundFrom("ada", "a word that nobody may know"))
+		named := inboundFrom("ada", "and this once")
 		named.ID = "once"
 		receive(named)
 		if _, err := d.Remove(t.Context(), first.Session, wire.Remove{}); err != nil {
@@ -250,11 +250,11 @@ func TestRemovedSessionGetsNoMessages(t *testing.T) {
 		if again := receive(named); again.Session != first.Session || !again.Repeated {
 			t.Errorf("an earlier message is sent again: %+v", again)
 		}
-		second := receive(mail("ada", "what was the word?"))
+		second := receive(inboundFrom("ada", "what was the word?"))
 		if second.Session == first.Session || second.Reset != "removed" {
 			t.Fatalf("after it was removed the result is %+v", second)
 		}
-		if third := receive(mail("ada", "and now?")); third.Session != second.Session || third.Reset != "" {
+		if third := receive(inboundFrom("ada", "and now?")); third.Session != second.Session || third.Reset != "" {
 			t.Errorf("the next result is %+v", third)
 		}
 		if said := d.userTexts(second.Session); strings.Contains(said, "nobody may know") {
@@ -274,7 +274,7 @@ func TestRemovedSessionGetsNoMessages(t *testing.T) {
 		if _, err := d.PointKey(t.Context(), first.Key, first.Session); err != nil {
 			t.Fatal(err)
 		}
-		if back := receive(mail("ada", "I want it back")); back.Session != first.Session {
+		if back := receive(inboundFrom("ada", "I want it back")); back.Session != first.Session {
 			t.Errorf("after binding the key the result is %+v", back)
 		}
 		if _, err := d.Remove(t.Context(), first.Session, wire.Remove{}); err != nil {
@@ -283,7 +283,7 @@ func TestRemovedSessionGetsNoMessages(t *testing.T) {
 		if _, err := d.Restore(t.Context(), first.Session); err != nil {
 			t.Fatal(err)
 		}
-		if back := receive(mail("ada", "and after all")); back.Session != first.Session || back.Reset != "" {
+		if back := receive(inboundFrom("ada", "and after all")); back.Session != first.Session || back.Reset != "" {
 			t.Errorf("after restoring the result is %+v", back)
 		}
 	})
@@ -338,7 +338,7 @@ func TestConcurrentFirstMessages(t *testing.T) {
 		sessions := make([]firn.ID, 15)
 		for i := range sessions {
 			group.Go(func() {
-				in := mail("ada", fmt.Sprint("message ", i))
+				in := inboundFrom("ada", fmt.Sprint("message ", i))
 				in.Wait = false
 				out, err := d.Inbound(t.Context(), in)
 				if err != nil {
@@ -364,7 +364,7 @@ func TestConcurrentFirstMessages(t *testing.T) {
 }
 
 // userTexts returns the user messages of a session, one per line.
-func (d *desk) userTexts(id firn.ID) string {
+func (d *gatedGateway) userTexts(id firn.ID) string {
 	d.t.Helper()
 	var b strings.Builder
 	for rec, err := range d.st.Read(d.t.Context(), id, store.Start) {

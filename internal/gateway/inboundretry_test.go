@@ -16,7 +16,7 @@ import (
 // it, even if that has expired; the next message starts a new session.
 func TestRetryAfterReset(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
+		o := newJobGateway(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
 		defer o.close()
 		write := func(id string) wire.Routed {
 			t.Helper()
@@ -44,7 +44,7 @@ func TestRetryAfterReset(t *testing.T) {
 // whatever way the session of its key was replaced.
 func TestRetryAfterSeveralResets(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
+		o := newJobGateway(t, inMemory(), time.Now(), func(s *Setup) { s.Resets.General = route.Policy{Mode: route.ModeIdle, Idle: time.Hour} })
 		defer o.close()
 		write := func(text, id string) wire.Routed {
 			t.Helper()

@@ -44,7 +44,7 @@ func (d *deaf) Purge(context.Context, firn.ID, string, ...firn.EntryID) (store.R
 func TestUnsavedMachineMessageFails(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		full := errors.Join(firn.ErrNotSaved, errors.New("the disk is full"))
-		o := staff(t, &deaf{inMemory(), full}, time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), func(s *Setup) {
+		o := newJobGateway(t, &deaf{inMemory(), full}, time.Date(2026, 5, 1, 2, 0, 0, 0, time.UTC), func(s *Setup) {
 			nightly(nil)(s)
 			s.Hooks = map[string]Hook{"x": {Enabled: true}}
 		})
@@ -88,7 +88,7 @@ type plain struct{ store.Store }
 
 // TestStoreWithoutExtras checks the error of a store without keys.
 func TestStoreWithoutExtras(t *testing.T) {
-	o := staff(t, plain{inMemory()}, time.Now(), nightly(nil))
+	o := newJobGateway(t, plain{inMemory()}, time.Now(), nightly(nil))
 	defer o.close()
 	if _, err := o.RunJob(t.Context(), "nightly"); !errors.Is(err, firn.ErrUnsupported) {
 		t.Errorf("to run a job: %v", err)

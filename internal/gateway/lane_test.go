@@ -22,8 +22,8 @@ import (
 	"firn.dev/wire"
 )
 
-// desk is a gateway with a model that answers when the gate is opened.
-type desk struct {
+// gatedGateway is a gateway with a model that answers when the gate is opened.
+type gatedGateway struct {
 	*Gateway
 	t     *testing.T
 	st    store.Store
@@ -34,9 +34,9 @@ type desk struct {
 }
 
 // open returns a gateway whose model echoes the last message each time the gate is opened.
-func open(t *testing.T, st store.Store) *desk {
+func open(t *testing.T, st store.Store) *gatedGateway {
 	t.Helper()
-	d := &desk{t: t, st: st, asked: make(chan string, 1000), gate: make(chan struct{}, 1000)}
+	d := &gatedGateway{t: t, st: st, asked: make(chan string, 1000), gate: make(chan struct{}, 1000)}
 	d.model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
 		s := scripted.Reply("re: " + last)
@@ -67,7 +67,7 @@ func open(t *testing.T, st store.Store) *desk {
 }
 
 // createSession creates a session if it does not exist.
-func (d *desk) createSession(id firn.ID) {
+func (d *gatedGateway) createSession(id firn.ID) {
 	d.t.Helper()
 	header := firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}
 	if _, err := d.st.Append(d.t.Context(), id, store.Start, header); err != nil && !errors.Is(err, firn.ErrConflict) {
@@ -75,7 +75,7 @@ func (d *desk) createSession(id firn.ID) {
 	}
 }
 
-func (d *desk) send(text, queue string) *ticket {
+func (d *gatedGateway) send(text, queue string) *ticket {
 	d.t.Helper()
 	ticket, err := d.accept(d.t.Context(), "s", wire.Turn{Text: text, Queue: queue})
 	if err != nil {
@@ -85,7 +85,7 @@ func (d *desk) send(text, queue string) *ticket {
 }
 
 // log returns the messages of the session as text.
-func (d *desk) log() string {
+func (d *gatedGateway) log() string {
 	d.t.Helper()
 	var lines []string
 	for rec, err := range d.st.Read(d.t.Context(), "s", store.Start) {
@@ -107,14 +107,14 @@ func (d *desk) log() string {
 	return strings.Join(lines, "\n")
 }
 
-func (d *desk) want(lines ...string) {
+func (d *gatedGateway) want(lines ...string) {
 	d.t.Helper()
 	if got, want := d.log(), strings.Join(lines, "\n"); got != want {
 		d.t.Errorf("the log is\n%s\nwant\n%s", got, want)
 	}
 }
 
-func (d *desk) shut() {
+func (d *gatedGateway) shut() {
 	d.t.Helper()
 	if err := d.Close(context.Background()); err != nil {
 		d.t.Error(err)

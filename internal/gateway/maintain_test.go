@@ -25,7 +25,7 @@ var today = time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 const oneDay = 24 * time.Hour
 
 func TestMaintenanceRefused(t *testing.T) {
-	o := staff(t, inMemory(), time.Now(), nil)
+	o := newJobGateway(t, inMemory(), time.Now(), nil)
 	defer o.close()
 	for _, m := range []maintenance.Settings{{PruneAfter: -1}, {MaxEntries: -1}, {MaxDiskBytes: -1}, {HighWater: 1.1}, {HighWater: -0.1}, {SubagentIdle: -1}, {ResetArchiveRetention: -1}} {
 		if _, err := o.Maintain(t.Context(), m, true); !errors.Is(err, firn.ErrInvalid) {
@@ -40,9 +40,9 @@ func TestMaintenanceRefused(t *testing.T) {
 }
 
 // shelf returns a gateway with sessions for maintenance.
-func shelf(t *testing.T, st store.Store, at time.Time) *office {
+func shelf(t *testing.T, st store.Store, at time.Time) *jobGateway {
 	t.Helper()
-	o := staff(t, st, at, func(s *Setup) {
+	o := newJobGateway(t, st, at, func(s *Setup) {
 		s.Agents["ops"] = &agent.Agent{Name: "ops", Store: st, Model: s.Agents["main"].Model, NoTitles: true}
 	})
 	put := func(id firn.ID, age time.Duration, header firn.Header, more ...firn.Entry) {
@@ -95,7 +95,7 @@ func chosen(m wire.Maintenance) string {
 }
 
 // all lists the sessions that are not in the trash bin.
-func (o *office) all() []firn.ID {
+func (o *jobGateway) all() []firn.ID {
 	o.t.Helper()
 	var ids []firn.ID
 	for info, err := range o.Every(o.t.Context(), store.Query{}) {
@@ -323,15 +323,15 @@ func filesOf(t *testing.T, dir string) map[string]string {
 // TestMaintainSkipsSessionsUsedMeanwhile uses a session, or points a key at it, between plan
 // and execution.
 func TestMaintainSkipsSessionsUsedMeanwhile(t *testing.T) {
-	for name, meanwhile := range map[string]func(o *office) error{
-		"spoke": func(o *office) error {
+	for name, meanwhile := range map[string]func(o *jobGateway) error{
+		"spoke": func(o *jobGateway) error {
 			_, err := o.st.Append(o.t.Context(), "ada-then", store.Any, firn.NewEntry(firn.UserText("wait").Body))
 			return err
 		},
-		"came back": func(o *office) error {
+		"came back": func(o *jobGateway) error {
 			return o.st.(store.Keyed).Bind(o.t.Context(), "agent:main:mail:direct:ada", "ada-then")
 		},
-		"listens": func(o *office) error { o.events.listen("ada-then"); return nil },
+		"listens": func(o *jobGateway) error { o.events.listen("ada-then"); return nil },
 	} {
 		t.Run(name, func(t *testing.T) {
 			overStores(t, func(t *testing.T, st store.Store) {

@@ -16,7 +16,7 @@ import (
 
 // owing returns a gateway on a session with an unanswered and a queued message of a killed
 // gateway. Its background search starts only when list is closed.
-func owing(t *testing.T) (d *desk, list chan struct{}) {
+func owing(t *testing.T) (d *gatedGateway, list chan struct{}) {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
 	d = open(t, st)
@@ -164,7 +164,7 @@ func TestRecoverAfterClockJump(t *testing.T) {
 }
 
 // writeAt creates a session with a message at a time.
-func (d *desk) writeAt(id firn.ID, at time.Time) {
+func (d *gatedGateway) writeAt(id firn.ID, at time.Time) {
 	d.t.Helper()
 	d.createSession(id)
 	e := firn.NewEntry(firn.UserText("hello").Body)

@@ -11,11 +11,11 @@ import (
 	"firn.dev/wire"
 )
 
-// forest is a session with two branches and names on some entries:
+// branchedSession is a session with two branches and names on some entries:
 //
 //	1 user-1 ─ 2 answer-1 ─ 3 user-2 ─ 4 answer-2 ─ 5 label good ─ 6 label bad
 //	                      └ 7 head ─ 8 user-3 ─ 9 answer-3 ─ 10 label twin ×2 …
-func forest(r *room) firn.ID {
+func branchedSession(r *room) firn.ID {
 	label := func(id, target, name string) firn.Entry {
 		return body(id, &firn.Label{Target: firn.EntryID(target), Name: name})
 	}
@@ -34,7 +34,7 @@ func forest(r *room) firn.ID {
 
 func TestEntryReferences(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := forest(r)
+		id := branchedSession(r)
 		good := map[string]firn.EntryID{
 			"HEAD": "label-8", "HEAD~0": "label-8", "HEAD~": "head-1", "HEAD~1": "head-1", "HEAD~2": firn.Root,
 			"#1": "user-1", "#7": "head-1", "#9": "answer-3",

@@ -13,7 +13,7 @@ import (
 )
 
 // repeat sends a message again with its ID.
-func (d *desk) repeat(id firn.EntryID, text, queue string) *ticket {
+func (d *gatedGateway) repeat(id firn.EntryID, text, queue string) *ticket {
 	d.t.Helper()
 	t, err := d.accept(d.t.Context(), "s", wire.Turn{Text: text, ID: id, Queue: queue})
 	if err != nil {

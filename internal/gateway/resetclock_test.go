@@ -38,7 +38,7 @@ func resetsOver(t *testing.T, zoneName, dayName string, hour int) {
 	y, m, d := day.Date()
 	begin := time.Date(y, m, d-1, 12, 10, 0, 0, zone)
 	time.Sleep(time.Until(begin)) // of the bubble, which begins in 2000
-	o := staff(t, inMemory(), begin, func(s *Setup) {
+	o := newJobGateway(t, inMemory(), begin, func(s *Setup) {
 		s.Zone = zone
 		s.Agents["main"].Turns = 1 // earlier messages do not matter
 		s.Resets.General = route.Policy{AtHour: route.Hour(hour)}
@@ -101,7 +101,7 @@ func had(at time.Time, hour int) bool {
 // day before: it stays in that session. After the turn, the next message resets it.
 func TestNoResetDuringUse(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		o := staff(t, inMemory(), time.Now(), nil)
+		o := newJobGateway(t, inMemory(), time.Now(), nil)
 		defer o.close()
 		say := func(text string) wire.Routed {
 			t.Helper()
@@ -127,7 +127,7 @@ func TestNoResetDuringUse(t *testing.T) {
 }
 
 // write sends an inbound message.
-func (o *office) write(t *testing.T) wire.Routed {
+func (o *jobGateway) write(t *testing.T) wire.Routed {
 	t.Helper()
 	out, err := o.Inbound(t.Context(), wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ada", Text: "hello", Wait: true})
 	if err != nil {

@@ -413,7 +413,7 @@ func TestPatch(t *testing.T) {
 // TestSettingsSurviveCompaction checks that settings survive a compaction.
 func TestSettingsSurviveCompaction(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := r.lecture(4)
+		id := r.talkAtLength(4)
 		deny := "deny"
 		got(r.Patch(r.ctx, id, wire.Patch{Send: &deny}))(t)
 		r.write(id, says("user-5", "more"), answers("answer-5", "yes"))

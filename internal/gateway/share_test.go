@@ -11,7 +11,7 @@ import (
 // TestSharedPage checks that a page has the branch without hidden entries, or all entries.
 func TestSharedPage(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		var branch, disk strings.Builder
 		reported, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML}, &branch)
 		if err != nil || reported.Entries != 13 || reported.To != "html" {

@@ -11,7 +11,7 @@ import (
 )
 
 // groupChat returns a gateway whose threads start with the history of their group.
-func groupChat(t *testing.T) *desk {
+func groupChat(t *testing.T) *gatedGateway {
 	t.Helper()
 	d := chat(t)
 	setup := *d.setup.Load()
@@ -55,15 +55,15 @@ func TestThreadDuringATurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := groupChat(t)
 		defer d.shut()
-		d.receive(mail("ada", "hello"))
-		hanging := mail("ada", "hang")
+		d.receive(inboundFrom("ada", "hello"))
+		hanging := inboundFrom("ada", "hang")
 		hanging.Wait = false
 		room := d.receive(hanging)
 		synctest.Wait()
 		if !d.running(room.Session) {
 			t.Fatal("the conversation is idle")
 		}
-		in := mail("ada", "about that")
+		in := inboundFrom("ada", "about that")
 		in.ThreadID = "t1"
 		thread := d.receive(in)
 		if _, err := d.Stop(t.Context(), room.Session); err != nil {

@@ -128,7 +128,7 @@ func TestTimelineAfterPurge(t *testing.T) {
 
 func TestCompactionDetail(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := r.lecture(6)
+		id := r.talkAtLength(6)
 		made := got(r.Compact(r.ctx, id, wire.Compact{KeepRecent: 300}))(t)
 		d := got(r.Compacted(r.ctx, id, string(made.ID)))(t)
 		if d.ID != made.ID || !d.Current || d.Undone || d.Summary != made.Summary || d.Head != "answer-6" || d.FirstKept == "" || d.Earlier != "" {

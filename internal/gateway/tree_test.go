@@ -54,7 +54,7 @@ const gardenTree = `15 label-1<failed-1 path
 
 func TestTree(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		id := garden(r)
+		id := sampleSession(r)
 		tree := got(r.Tree(r.ctx, id, 0, ""))(t)
 		same(t, "the tree", drawn(tree.Nodes), gardenTree)
 		if tree.Head != "label-1" || tree.Total != 15 || tree.Branches != 2 || tree.Cursor != "" {
@@ -79,7 +79,7 @@ func TestTree(t *testing.T) {
 			}
 			// New entries change only the first page.
 			if limit < 15 {
-				id = garden(r)
+				id = sampleSession(r)
 			}
 			same(t, fmt.Sprint("by ", limit), drawn(nodes), gardenTree)
 		}

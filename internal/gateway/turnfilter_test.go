@@ -18,7 +18,7 @@ type received struct {
 }
 
 // listenTo sends a message and records events until it is answered.
-func (d *desk) listenTo(turn wire.Turn) *received {
+func (d *gatedGateway) listenTo(turn wire.Turn) *received {
 	h := &received{done: make(chan struct{})}
 	go func() {
 		defer close(h.done)

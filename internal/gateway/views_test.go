@@ -183,8 +183,8 @@ func (r *room) talk(turns int) firn.ID {
 	return r.start(firn.Header{}, entries...)
 }
 
-// lecture is like talk, with long messages.
-func (r *room) lecture(turns int) firn.ID {
+// talkAtLength is like talk, with long messages.
+func (r *room) talkAtLength(turns int) firn.ID {
 	r.t.Helper()
 	var entries []firn.Entry
 	for i := 1; i <= turns; i++ {

@@ -28,7 +28,7 @@ func runsOf(runs []wire.Run) string {
 
 func TestWindow(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		w := got(r.Window(r.ctx, garden(r), ""))(t)
+		w := got(r.Window(r.ctx, sampleSession(r), ""))(t)
 		same(t, "in", runsOf(w.In), "#8–#15 ×6")
 		same(t, "out", runsOf(w.Out), "#1–#7 ×7 compacted, #9–#9 ×1 tombstoned, #14–#14 ×1 hidden")
 		if w.Provider != "scripted" || w.Model != "scripted" || w.Profile != "anthropic" || w.Compactions != 1 || w.Head != "label-1" || w.End == 0 {
@@ -48,7 +48,7 @@ func TestWindow(t *testing.T) {
 
 func TestWindowWithoutCompaction(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
-		w := got(r.Window(r.ctx, forest(r), ""))(t)
+		w := got(r.Window(r.ctx, branchedSession(r), ""))(t)
 		same(t, "in", runsOf(w.In), "#1–#2 ×2, #7–#16 ×9")
 		same(t, "out", runsOf(w.Out), "#14–#14 ×1 tombstoned, #3–#6 ×4 other-branch")
 	})
@@ -96,7 +96,7 @@ func TestWindowThatIsTooSmall(t *testing.T) {
 		info := scripted.Info()
 		info.Window = 1500
 		r.setup.Load().Agents["main"].Model = scripted.New(info)
-		id := r.lecture(5)
+		id := r.talkAtLength(5)
 		w := got(r.Window(r.ctx, id, ""))(t)
 		if w.Usage.Tokens > 1500 || w.Usage.Window != 1500 {
 			t.Errorf("the window is %+v", w.Usage)

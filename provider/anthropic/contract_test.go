@@ -14,7 +14,7 @@ import (
 
 func TestContract(t *testing.T) {
 	providertest.Run(t, func(t *testing.T, play *providertest.Play) provider.Model {
-		return New(Options{URL: play.Serve(t, spell), Key: providertest.Key, Name: "claude-test", Spec: providertest.Spec()})
+		return New(Options{URL: play.Serve(t, encodeAnswer), Key: providertest.Key, Name: "claude-test", Spec: providertest.Spec()})
 	})
 }
 
@@ -30,8 +30,8 @@ func (w *wire) delta(index int, kind, member, text string) {
 	w.event("content_block_delta", `,"index":%d,"delta":{"type":"%s","%s":%s}`, index, kind, member, quoted)
 }
 
-// spell returns the complete body of a good answer.
-func spell(a providertest.Answer) []byte {
+// encodeAnswer returns the complete body of a good answer.
+func encodeAnswer(a providertest.Answer) []byte {
 	var w wire
 	w.event("message_start", `,"message":{"id":"msg_1","type":"message","role":"assistant","model":"claude-test","content":[],"stop_reason":null,"stop_sequence":null,`+
 		`"usage":{"input_tokens":%d,"cache_creation_input_tokens":%d,"cache_read_input_tokens":%d,"output_tokens":1}}`, a.Usage.Input, a.Usage.CacheWrite, a.Usage.CacheRead)

@@ -47,7 +47,7 @@ func failureOf(t *testing.T, m *Model, req provider.Request) *provider.Error {
 }
 
 func TestRefusals(t *testing.T) {
-	spell := func(kind, message string) string {
+	encodeAnswer := func(kind, message string) string {
 		quoted, _ := json.Marshal(message)
 		return `{"type":"error","error":{"type":"` + kind + `","message":` + string(quoted) + `},"request_id":"req_011CSHoEeqs5C35K2UUqR7Fy"}`
 	}
@@ -73,7 +73,7 @@ func TestRefusals(t *testing.T) {
 	}
 	for _, c := range cases {
 		t.Run(c.name, func(t *testing.T) {
-			m := refusing(t, c.status, c.header, spell(c.kind, c.message))
+			m := refusing(t, c.status, c.header, encodeAnswer(c.kind, c.message))
 			got := failureOf(t, m, ask("Hello?"))
 			if got.Kind != c.want || got.Status != c.status || got.Code != c.kind || got.RetryAfter != c.after || got.Partial {
 				t.Errorf("got %+v, want kind %s, status %d, code %s, after %s", got, c.want, c.status, c.kind, c.after)

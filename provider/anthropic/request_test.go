@@ -223,7 +223,7 @@ func TestInvalidWindows(t *testing.T) {
 // TestValidatorRefuses breaks valid requests, one rule each, to check that the validator
 // rejects them.
 func TestValidatorRefuses(t *testing.T) {
-	spell := func(name string) string {
+	encodeAnswer := func(name string) string {
 		r := requests()[name]
 		body, err := encode(r.settings, r.req, answering)
 		if err != nil {
@@ -252,7 +252,7 @@ func TestValidatorRefuses(t *testing.T) {
 		{"hello", `"content":[{`, `"content":[{"type":"image","source":{"type":"base64","media_type":"image/png","data":"AAA"}},{`, "process image"},
 	}
 	for _, c := range cases {
-		good := spell(c.request)
+		good := encodeAnswer(c.request)
 		bad := strings.Replace(good, c.before, c.after, 1)
 		if bad == good {
 			t.Errorf("%s: there is no %s in\n%s", c.request, c.before, good)

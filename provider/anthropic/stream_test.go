@@ -73,7 +73,7 @@ func story(events func(func(provider.Event, error) bool)) []byte {
 	for event, err := range events {
 		switch e := event.(type) {
 		case nil:
-			tellError(&b, err)
+			writeError(&b, err)
 		case provider.TextDelta:
 			fmt.Fprintf(&b, "text %q\n", e.Text)
 		case provider.ThinkingDelta:
@@ -81,7 +81,7 @@ func story(events func(func(provider.Event, error) bool)) []byte {
 		case provider.CallDelta:
 			fmt.Fprintf(&b, "call %s %s %q\n", e.ID, e.Name, e.Arguments)
 		case provider.Done:
-			tellMessage(&b, e.Message)
+			writeMessage(&b, e.Message)
 		default:
 			fmt.Fprintf(&b, "%T\n", event)
 		}
@@ -89,7 +89,7 @@ func story(events func(func(provider.Event, error) bool)) []byte {
 	return b.Bytes()
 }
 
-func tellError(b *bytes.Buffer, err error) {
+func writeError(b *bytes.Buffer, err error) {
 	var e *provider.Error
 	if !errors.As(err, &e) {
 		fmt.Fprintf(b, "error %v\n", err)
@@ -98,7 +98,7 @@ func tellError(b *bytes.Buffer, err error) {
 	fmt.Fprintf(b, "error %s, began %v, status %d, code %q: %v\n", e.Kind, e.Partial, e.Status, e.Code, e)
 }
 
-func tellMessage(b *bytes.Buffer, m firn.Message) {
+func writeMessage(b *bytes.Buffer, m firn.Message) {
 	fmt.Fprintf(b, "done %s by %s/%s/%s, stop %s %s\n", m.Role, m.API, m.Provider, m.Model, m.StopReason, m.Error)
 	for _, part := range m.Parts {
 		switch p := part.(type) {

@@ -43,7 +43,7 @@ func fuzzAnswer(f *testing.F, a api) {
 		}
 		checkMessage(t, o.done)
 		if a.name == "chat" {
-			checkTold(t, o)
+			checkDeltaSum(t, o)
 		}
 	})
 }
@@ -107,8 +107,8 @@ func checkMessage(t failer, m *firn.Message) {
 	}
 }
 
-// checkTold checks that the deltas add up to the message.
-func checkTold(t *testing.T, o outcome) {
+// checkDeltaSum checks that the deltas add up to the message.
+func checkDeltaSum(t *testing.T, o outcome) {
 	var text, thinking, saidText, saidThinking string
 	for _, d := range o.deltas {
 		switch d := d.(type) {

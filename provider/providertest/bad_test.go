@@ -134,7 +134,7 @@ var bad = map[string]struct {
 	}), "not an object"},
 	"tells an error":    {message(func(m *firn.Message) { m.Error = "hm" }), "tells an error"},
 	"two of them":       {func(_ context.Context, _ providertest.Part, good stream) stream { return doubled(good) }, "comes after the end"},
-	"silent":            {func(_ context.Context, _ providertest.Part, good stream) stream { return deaf(good) }, "neither Done nor an error"},
+	"silent":            {func(_ context.Context, _ providertest.Part, good stream) stream { return ignoresCancel(good) }, "neither Done nor an error"},
 	"retries by itself": {func(_ context.Context, _ providertest.Part, good stream) stream { return retrying(good) }, "not for a model to send"},
 	"does not stream":   {func(_ context.Context, _ providertest.Part, good stream) stream { return lumped(good) }, "nothing is streamed"},
 	"takes cuts for whole": {func(_ context.Context, part providertest.Part, good stream) stream {
@@ -193,7 +193,7 @@ func doubled(good stream) stream {
 	}
 }
 
-func deaf(good stream) stream {
+func ignoresCancel(good stream) stream {
 	return func(yield func(provider.Event, error) bool) {
 		for e, err := range good {
 			if _, ok := e.(provider.Done); ok || !yield(e, err) {

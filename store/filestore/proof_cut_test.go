@@ -68,7 +68,7 @@ func thorough(n int) bool { return n%7 == 0 }
 
 // cutAt truncates a transcript at a byte and checks the result.
 func cutAt(t *testing.T, tr transcript, data []byte, n int) error {
-	h := hurtWith(t, map[string][]byte{"": data[:n]})
+	h := openDamaged(t, map[string][]byte{"": data[:n]})
 	whole := tr.lines[:bytes.Count(data[:n], []byte("\n"))]
 	fragment := data[bytes.LastIndexByte(data[:n], '\n')+1 : n]
 	finished := false
@@ -98,7 +98,7 @@ func lookFrom(whole [][]byte, all bool) (store.Pos, [][]byte) {
 }
 
 // lookAtCut reads the truncated transcript without changing it.
-func lookAtCut(t *testing.T, h *hurt, whole [][]byte, torn, all, windows bool) error {
+func lookAtCut(t *testing.T, h *damagedStore, whole [][]byte, torn, all, windows bool) error {
 	before := h.files(t)
 	st, err := h.open(true)
 	if err != nil {
@@ -130,7 +130,7 @@ func lookAtCut(t *testing.T, h *hurt, whole [][]byte, torn, all, windows bool) e
 }
 
 // addToCut appends an entry to the truncated transcript.
-func addToCut(h *hurt, whole [][]byte, all bool) error {
+func addToCut(h *damagedStore, whole [][]byte, all bool) error {
 	st, err := h.open(false)
 	if err != nil {
 		return err
@@ -160,7 +160,7 @@ func addToCut(h *hurt, whole [][]byte, all bool) error {
 }
 
 // checkRepair checks that a repair was reported and the removed bytes were saved.
-func (h *hurt) checkRepair(t *testing.T, fragment []byte, finished bool) error {
+func (h *damagedStore) checkRepair(t *testing.T, fragment []byte, finished bool) error {
 	side := ""
 	for name, data := range h.files(t) {
 		if strings.Contains(name, ".torn-") {

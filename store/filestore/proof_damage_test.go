@@ -27,7 +27,7 @@ type damage struct {
 // check reads a damaged transcript without changing it, then appends to it. Exactly the
 // intact lines must be read, in both directions.
 func (d damage) check(t *testing.T, windows bool) error {
-	h := hurtWith(t, d.parts)
+	h := openDamaged(t, d.parts)
 	before := h.files(t)
 	st, err := h.open(true)
 	if err != nil {
@@ -61,7 +61,7 @@ func (d damage) check(t *testing.T, windows bool) error {
 }
 
 // goOn appends an entry after the damage.
-func (d damage) goOn(h *hurt, windows bool) error {
+func (d damage) goOn(h *damagedStore, windows bool) error {
 	st, err := h.open(false)
 	if err != nil {
 		return err

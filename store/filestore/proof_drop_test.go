@@ -23,7 +23,7 @@ import (
 // writeTalk writes a session of n entries and returns its lines.
 func writeTalk(t *testing.T, n int) transcript {
 	disk := faultfs.New()
-	st := openHome(t, hurtHome, filestore.Options{FS: disk, Sync: filestore.SyncNever, Now: hurtNow})
+	st := openHome(t, hurtHome, filestore.Options{FS: disk, Sync: filestore.SyncNever, Now: sampleTime})
 	var entries []firn.Entry
 	for i := range n {
 		role := []firn.Role{firn.RoleUser, firn.RoleAssistant}[i%2]
@@ -46,7 +46,7 @@ func TestDropAnyRecord(t *testing.T) {
 		step = 11
 	}
 	for gone := 0; gone <= n; gone += step {
-		h := hurtWith(t, map[string][]byte{"": transcript{tr.without(gone)}.bytes()})
+		h := openDamaged(t, map[string][]byte{"": transcript{tr.without(gone)}.bytes()})
 		if err := checkDropped(h, gone, n); err != nil {
 			t.Errorf("record %d is missing: %v", gone, err)
 		}
@@ -55,7 +55,7 @@ func TestDropAnyRecord(t *testing.T) {
 
 // checkDropped resumes a session of n entries with one record missing; the first record is
 // the header.
-func checkDropped(h *hurt, gone, n int) error {
+func checkDropped(h *damagedStore, gone, n int) error {
 	st, err := h.open(gone%50 != 0) // sometimes append to it
 	if err != nil {
 		return err
@@ -99,8 +99,8 @@ func checkDropped(h *hurt, gone, n int) error {
 	return st.Close()
 }
 
-// hurtAtRandom damages a file in one or several ways.
-func hurtAtRandom(data []byte, chance *rand.Rand) []byte {
+// damageAtRandom damages a file in one or several ways.
+func damageAtRandom(data []byte, chance *rand.Rand) []byte {
 	data = bytes.Clone(data)
 	for range 1 + chance.IntN(3) {
 		if len(data) < 2 {
@@ -177,9 +177,9 @@ func TestReadingNeverWrites(t *testing.T) {
 	for n := range 200 {
 		id := firn.ID(fmt.Sprintf("hurt%d", n))
 		ids = append(ids, id)
-		must(t, os.WriteFile(filepath.Join(dir, string(id)+".jsonl"), hurtAtRandom(data, chance), 0o600))
+		must(t, os.WriteFile(filepath.Join(dir, string(id)+".jsonl"), damageAtRandom(data, chance), 0o600))
 		if n%5 == 0 {
-			must(t, os.WriteFile(filepath.Join(dir, string(id)+"_part2.jsonl"), hurtAtRandom(data, chance), 0o600))
+			must(t, os.WriteFile(filepath.Join(dir, string(id)+"_part2.jsonl"), damageAtRandom(data, chance), 0o600))
 		}
 	}
 	before := printFiles(t, home)

@@ -40,30 +40,30 @@ func openHome(t testing.TB, home string, opts filestore.Options) *filestore.Stor
 	return st
 }
 
-// vouched returns an entry whose text is determined by its ID and length, so that a reader
+// verifiableEntry returns an entry whose text is determined by its ID and length, so that a reader
 // can verify it.
-func vouched(size int) firn.Entry {
+func verifiableEntry(size int) firn.Entry {
 	e := firn.NewEntry(nil)
-	e.Body = &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: vouchText(e.ID, size)}}, Time: e.Time}
+	e.Body = &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: verifiableText(e.ID, size)}}, Time: e.Time}
 	return e
 }
 
-// vouchText returns the text of a vouched entry: its size and a pattern specific to the ID.
-func vouchText(id firn.EntryID, size int) string {
+// verifiableText returns the text of a verifiable entry: its size and a pattern specific to the ID.
+func verifiableText(id firn.EntryID, size int) string {
 	h := fnv.New64a()
 	h.Write([]byte(id))
 	word := fmt.Sprintf("%016x ", h.Sum64())
 	return fmt.Sprintf("%d %s", size, strings.Repeat(word, size/len(word)+1)[:size])
 }
 
-// vouch verifies an entry made by vouched.
-func vouch(e firn.Entry) error {
+// verifyEntry verifies an entry made by verifiableEntry.
+func verifyEntry(e firn.Entry) error {
 	m, ok := e.Body.(*firn.Message)
 	if !ok {
 		return fmt.Errorf("entry %q is of kind %q: %.200v", e.ID, e.Body.Kind(), e.Body)
 	}
 	var size int
-	if _, err := fmt.Sscanf(m.Text(), "%d ", &size); err != nil || m.Text() != vouchText(e.ID, size) {
+	if _, err := fmt.Sscanf(m.Text(), "%d ", &size); err != nil || m.Text() != verifiableText(e.ID, size) {
 		return fmt.Errorf("entry %s has an unexpected text: %.80q", e.ID, m.Text())
 	}
 	return nil
@@ -157,7 +157,7 @@ func (r reading) checkChain() error {
 // checkVouched verifies all entries.
 func (r reading) checkVouched() error {
 	for _, e := range r.entries {
-		if err := vouch(e); err != nil {
+		if err := verifyEntry(e); err != nil {
 			return err
 		}
 	}

@@ -58,7 +58,7 @@ func fullDisk(t *testing.T, d smallDisk, leave int64) {
 	w.st = openHome(t, d.home, filestore.Options{FS: d.fs, PartSize: 20000})
 	for _, id := range fullSessions {
 		for range 5 {
-			w.mustAppend(id, vouched(200))
+			w.mustAppend(id, verifiableEntry(200))
 		}
 	}
 	must(t, w.st.Bind(t.Context(), "key", "s0"))
@@ -66,8 +66,8 @@ func fullDisk(t *testing.T, d smallDisk, leave int64) {
 	w.checkAll()
 
 	d.fill(leave)
-	w.untilFull("s0", vouched(3000))
-	w.untilFull("s1", vouched(3000), vouched(3000), vouched(3000), vouched(3000))
+	w.untilFull("s0", verifiableEntry(3000))
+	w.untilFull("s1", verifiableEntry(3000), verifiableEntry(3000), verifiableEntry(3000), verifiableEntry(3000))
 	w.together(20)
 	w.checkAll()
 	// Remove and Purge empty the commit log first, which frees space.
@@ -127,7 +127,7 @@ func (w *fullWorld) mustAppend(id firn.ID, entries ...firn.Entry) {
 func (w *fullWorld) untilFull(id firn.ID, entries ...firn.Entry) {
 	again := func() bool {
 		for i := range entries {
-			entries[i] = vouched(3000)
+			entries[i] = verifiableEntry(3000)
 		}
 		return w.append(id, entries...)
 	}
@@ -148,7 +148,7 @@ func (w *fullWorld) together(times int) {
 	for _, id := range fullSessions[:3] {
 		wg.Go(func() {
 			for range times {
-				w.append(id, vouched(100))
+				w.append(id, verifiableEntry(100))
 			}
 		})
 	}
@@ -204,7 +204,7 @@ func (w *fullWorld) refusals() {
 		"remove":                  func() error { return w.st.Remove(ctx, "gone", strings.Repeat("why ", 2000)) },
 		"purge a session":         func() error { _, err := w.st.Purge(ctx, "gone", strings.Repeat("why ", 2000)); return err },
 		"purge an entry":          func() error { _, err := w.st.Purge(ctx, "secret", strings.Repeat("why ", 2000), secret); return err },
-		"begin a session":         func() error { _, err := w.st.Append(ctx, "new", store.Start, vouched(9000)); return err },
+		"begin a session":         func() error { _, err := w.st.Append(ctx, "new", store.Start, verifiableEntry(9000)); return err },
 		"begin a session of keys": func() error { _, err := store.LoadOrCreate(ctx, w.st, strings.Repeat("n", 1000)); return err },
 	} {
 		if err := do(); !errors.Is(err, syscall.ENOSPC) {
@@ -235,7 +235,7 @@ func (w *fullWorld) refusals() {
 func (w *fullWorld) goOn() {
 	ctx := context.Background()
 	for _, id := range fullSessions {
-		w.mustAppend(id, vouched(100))
+		w.mustAppend(id, verifiableEntry(100))
 	}
 	w.together(10)
 	must(w.t, w.st.Bind(ctx, "key", "s1"))
@@ -247,7 +247,7 @@ func (w *fullWorld) goOn() {
 	if _, err := store.LoadOrCreate(ctx, w.st, "another key"); err != nil {
 		w.t.Error(err)
 	}
-	if _, err := w.st.Append(ctx, "new", store.Start, vouched(20)); err != nil {
+	if _, err := w.st.Append(ctx, "new", store.Start, verifiableEntry(20)); err != nil {
 		w.t.Errorf("start a session whose first append failed: %v", err)
 	}
 	receipt, err := w.st.Purge(ctx, "gone", "asked for")

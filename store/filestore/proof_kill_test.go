@@ -91,7 +91,7 @@ func drawBatch(chance *rand.Rand) []firn.Entry {
 	}
 	var batch []firn.Entry
 	for range n {
-		batch = append(batch, vouched(size))
+		batch = append(batch, verifiableEntry(size))
 	}
 	return batch
 }
@@ -265,7 +265,7 @@ func (l *ledger) goOn(home string) (err error) {
 }
 
 func (l *ledger) goOnWith(st *filestore.Store, id firn.ID) error {
-	e := vouched(50)
+	e := verifiableEntry(50)
 	end, err := st.Append(context.Background(), id, store.Any, e)
 	if err != nil {
 		return err
@@ -309,8 +309,8 @@ func kills(t *testing.T, many, few int) int {
 	return many
 }
 
-// strike runs a writer on a home, kills it at a random time, and waits for its exit.
-func strike(t *testing.T, home string, l *ledger, chance *rand.Rand) {
+// killWriter runs a writer on a home, kills it at a random time, and waits for its exit.
+func killWriter(t *testing.T, home string, l *ledger, chance *rand.Rand) {
 	c := start(t, "writer", home, strconv.FormatUint(chance.Uint64(), 10))
 	acks, after := 0, -1
 	if chance.IntN(2) == 0 {
@@ -344,7 +344,7 @@ func TestKillWriters(t *testing.T) {
 		home, l := t.TempDir(), newLedger()
 		for range min(left, killsPerHome) {
 			left--
-			strike(t, home, l, chance)
+			killWriter(t, home, l, chance)
 			if found, _ := filepath.Glob(filepath.Join(home, "commit", "*.log")); len(found) > 0 {
 				logs++
 			}

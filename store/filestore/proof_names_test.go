@@ -22,7 +22,7 @@ func TestRemoveKeepsSimilarNames(t *testing.T) {
 	for _, id := range ids {
 		var mine []firn.EntryID
 		for range 4 {
-			e := vouched(100)
+			e := verifiableEntry(100)
 			_, err := st.Append(ctx, id, store.Any, e)
 			must(t, err)
 			mine = append(mine, e.ID)
@@ -56,7 +56,7 @@ func TestRemovedWhileListing(t *testing.T) {
 		st := openHome(t, "/home", filestore.Options{FS: fsys, PartSize: 300})
 		for _, id := range []firn.ID{"a", "b"} {
 			for range 4 {
-				_, err := st.Append(ctx, id, store.Any, vouched(100))
+				_, err := st.Append(ctx, id, store.Any, verifiableEntry(100))
 				must(t, err)
 			}
 		}

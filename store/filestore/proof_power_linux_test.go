@@ -32,7 +32,7 @@ func TestPowerCutReal(t *testing.T) {
 		if n%15 == 0 {
 			l, home = newLedger(), filepath.Join(mount.Dir(), "home"+strconv.Itoa(n))
 		}
-		strike(t, home, l, chance)
+		killWriter(t, home, l, chance)
 		if found, _ := filepath.Glob(filepath.Join(home, "commit", "*.log")); len(found) > 0 {
 			logs++
 		}
@@ -87,7 +87,7 @@ func (l *ledger) checkLeft(st *filestore.Store, id firn.ID) error {
 		if err := errors.Join(l.checkAcks(id, r), r.checkVouched(), checkReached(st, id, r)); err != nil {
 			return err
 		}
-		e := vouched(50)
+		e := verifiableEntry(50)
 		end, err := st.Append(context.Background(), id, store.Any, e)
 		if err != nil {
 			return err

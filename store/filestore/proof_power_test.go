@@ -160,7 +160,7 @@ func (w *powerWorld) promise(id firn.ID, acks ...ack) {
 func drawSmall(chance *rand.Rand) []firn.Entry {
 	var batch []firn.Entry
 	for range 1 + max(0, chance.IntN(6)-3) {
-		batch = append(batch, vouched(10+chance.IntN(600)))
+		batch = append(batch, verifiableEntry(10+chance.IntN(600)))
 	}
 	return batch
 }
@@ -169,7 +169,7 @@ func drawSmall(chance *rand.Rand) []firn.Entry {
 func (w *powerWorld) bind(st *filestore.Store) bool {
 	for n, key := range []string{"k0", "k1", "k0"} {
 		id := writerSession(n)
-		if _, err := st.Append(context.Background(), id, store.Any, vouched(5)); !w.went(err) {
+		if _, err := st.Append(context.Background(), id, store.Any, verifiableEntry(5)); !w.went(err) {
 			return false
 		}
 		w.mu.Lock()
@@ -206,7 +206,7 @@ func (w *powerWorld) move(add, away *filestore.Store, id firn.ID) bool {
 		return false
 	}
 	for range 3 {
-		batch := []firn.Entry{vouched(900), vouched(900)}
+		batch := []firn.Entry{verifiableEntry(900), verifiableEntry(900)}
 		end, err := add.Append(ctx, id, store.Any, batch...)
 		if !w.went(err) {
 			return false
@@ -242,7 +242,7 @@ const purgedSession = firn.ID("z")
 // purge appends an entry and purges it.
 func (w *powerWorld) purge(st *filestore.Store) bool {
 	ctx := context.Background()
-	batch := []firn.Entry{vouched(100), vouched(300), vouched(100)}
+	batch := []firn.Entry{verifiableEntry(100), verifiableEntry(300), verifiableEntry(100)}
 	if _, err := st.Append(ctx, purgedSession, store.Any, batch...); !w.went(err) {
 		return false
 	}
@@ -269,10 +269,10 @@ func (w *powerWorld) purgeAll(st *filestore.Store) bool {
 	if !w.ownAgent(st, id, "purger") {
 		return false
 	}
-	e := vouched(400)
+	e := verifiableEntry(400)
 	for range 3 {
-		e = vouched(1500)
-		if _, err := st.Append(ctx, id, store.Any, vouched(900), e); !w.went(err) {
+		e = verifiableEntry(1500)
+		if _, err := st.Append(ctx, id, store.Any, verifiableEntry(900), e); !w.went(err) {
 			return false
 		}
 	}
@@ -326,7 +326,7 @@ func (w *powerWorld) check() error {
 		if err := w.checkRest(st, id); err != nil {
 			return fmt.Errorf("session %s: %w", id, err)
 		}
-		e := vouched(20)
+		e := verifiableEntry(20)
 		end, err := st.Append(context.Background(), id, store.Any, e)
 		if err != nil {
 			return fmt.Errorf("continuing with session %s: %w", id, err)
@@ -428,7 +428,7 @@ func (w *powerWorld) checkPurged(st *filestore.Store) error {
 		if found[e.ID] = true; erased != w.purged[e.ID] {
 			return fmt.Errorf("entry %s is erased: %v", e.ID, erased)
 		}
-		if err := vouch(e); !erased && err != nil {
+		if err := verifyEntry(e); !erased && err != nil {
 			return err
 		}
 	}

@@ -41,7 +41,7 @@ func TestFileChangedUnderneath(t *testing.T) {
 			st := openHome(t, home, filestore.Options{PartSize: 3000, Sync: filestore.SyncNever})
 			var kept []firn.EntryID
 			for len(kept) < 8 { // three per part
-				e := vouched(700)
+				e := verifiableEntry(700)
 				_, err := st.Append(context.Background(), "s", store.Any, e)
 				must(t, err)
 				kept = append(kept, e.ID)
@@ -51,14 +51,14 @@ func TestFileChangedUnderneath(t *testing.T) {
 				t.Fatalf("there should be a third part: %v", err)
 			}
 			must(t, change(dir))
-			_, err := st.Append(context.Background(), "s", store.Any, vouched(10))
+			_, err := st.Append(context.Background(), "s", store.Any, verifiableEntry(10))
 			if !errors.Is(err, firn.ErrReplaced) {
 				t.Fatalf("the append after it: %v", err)
 			}
 			checkSomewhere(t, home, kept)
 
 			// The next one finds the current file, or creates a new one.
-			next := vouched(10)
+			next := verifiableEntry(10)
 			_, err = st.Append(context.Background(), "s", store.Any, next)
 			must(t, err)
 			r, err := readSession(st, "s")
@@ -145,7 +145,7 @@ func checkSomewhere(t *testing.T, home string, ids []firn.EntryID) {
 		return // then one entry is in three files
 	}
 	for _, id := range ids[:8] {
-		if !strings.Contains(all.String(), vouchText(id, 700)) {
+		if !strings.Contains(all.String(), verifiableText(id, 700)) {
 			t.Errorf("the text of entry %s is not whole anywhere", id)
 		}
 	}

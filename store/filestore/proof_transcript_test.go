@@ -34,8 +34,8 @@ type transcript struct {
 func writeTranscript(t testing.TB, lines int) transcript {
 	t.Helper()
 	disk := faultfs.New()
-	st := openHome(t, hurtHome, filestore.Options{FS: disk, Sync: filestore.SyncNever, Now: hurtNow})
-	entries := hurtEntries(lines - 1)
+	st := openHome(t, hurtHome, filestore.Options{FS: disk, Sync: filestore.SyncNever, Now: sampleTime})
+	entries := sampleEntries(lines - 1)
 	_, err := st.Append(context.Background(), hurtSession, store.Start, entries...)
 	must(t, err)
 	_, err = st.Purge(context.Background(), hurtSession, "for a gap", "e6")
@@ -54,14 +54,14 @@ func (tr transcript) bytes() []byte {
 	return append(bytes.Join(tr.lines, []byte("\n")), '\n')
 }
 
-func hurtNow() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) }
+func sampleTime() time.Time { return time.Date(2026, 3, 15, 10, 0, 0, 0, time.UTC) }
 
-// hurtEntries returns n entries in one chain: those of hurtBodies, then messages.
-func hurtEntries(n int) []firn.Entry {
-	bodies := hurtBodies()
+// sampleEntries returns n entries in one chain: those of hurtBodies, then messages.
+func sampleEntries(n int) []firn.Entry {
+	bodies := sampleBodies()
 	entries := []firn.Entry{{Body: &firn.Header{CWD: "/work", Key: "agent:main:main"}}}
 	for i := range n {
-		e := firn.Entry{ID: firn.EntryID(fmt.Sprintf("e%d", i)), Time: hurtNow().Add(time.Duration(i) * time.Second)}
+		e := firn.Entry{ID: firn.EntryID(fmt.Sprintf("e%d", i)), Time: sampleTime().Add(time.Duration(i) * time.Second)}
 		switch {
 		case i < len(bodies):
 			e.Body = bodies[i]
@@ -85,8 +85,8 @@ func hurtEntries(n int) []firn.Entry {
 	return entries
 }
 
-// hurtBodies returns bodies of every kind, with every kind of part.
-func hurtBodies() []firn.Body {
+// sampleBodies returns bodies of every kind, with every kind of part.
+func sampleBodies() []firn.Body {
 	code := 1
 	odd := firn.Fields{{Name: "x", Value: json.RawMessage(`{"type":"message","id":"x","parentId":null}`)}, {Name: "n", Value: json.RawMessage(`1e400`)}}
 	user := func(parts ...firn.Part) firn.Body { return &firn.Message{Role: firn.RoleUser, Parts: parts} }
@@ -123,30 +123,30 @@ func hurtBodies() []firn.Body {
 	}
 }
 
-// hurt is a store in memory whose only transcript is damaged.
-type hurt struct {
+// damagedStore is a store in memory whose only transcript is damaged.
+type damagedStore struct {
 	disk    *faultfs.FS
 	reports []string
 }
 
-// hurtWith creates the files of parts; "" is the transcript's first part.
-func hurtWith(t testing.TB, parts map[string][]byte) *hurt {
-	h := &hurt{disk: faultfs.New()}
+// openDamaged creates the files of parts; "" is the transcript's first part.
+func openDamaged(t testing.TB, parts map[string][]byte) *damagedStore {
+	h := &damagedStore{disk: faultfs.New()}
 	for name, data := range parts {
 		must(t, h.disk.Put(strings.TrimSuffix(hurtPath, ".jsonl")+name+".jsonl", data))
 	}
 	return h
 }
 
-func (h *hurt) open(readOnly bool) (*filestore.Store, error) {
+func (h *damagedStore) open(readOnly bool) (*filestore.Store, error) {
 	return filestore.Open(hurtHome, filestore.Options{
-		FS: h.disk, ReadOnly: readOnly, Sync: filestore.SyncNever, Now: hurtNow,
+		FS: h.disk, ReadOnly: readOnly, Sync: filestore.SyncNever, Now: sampleTime,
 		Report: func(message string) { h.reports = append(h.reports, message) },
 	})
 }
 
 // files returns the content of the transcript's files.
-func (h *hurt) files(t testing.TB) map[string]string {
+func (h *damagedStore) files(t testing.TB) map[string]string {
 	all := make(map[string]string)
 	for _, name := range h.disk.Files() {
 		data, err := h.disk.Get(name)

@@ -41,7 +41,7 @@ func appenderRole(t *testing.T, p *player) {
 	p.wait()
 	chance := rand.New(rand.NewPCG(uint64(count), uint64(len(p.args))))
 	for range count {
-		e := vouched(20 + chance.IntN(400))
+		e := verifiableEntry(20 + chance.IntN(400))
 		end, err := add(e)
 		must(t, err)
 		p.report("ack", sharedSession, uint64(end), e.ID)
@@ -161,7 +161,7 @@ type scene struct {
 }
 
 func (s *scene) play(mode string) {
-	first := vouched(30)
+	first := verifiableEntry(30)
 	st := openHome(s.t, s.home, filestore.Options{PartSize: sharedPart})
 	_, err := st.Append(context.Background(), sharedSession, store.Start, first)
 	must(s.t, err)
@@ -326,7 +326,7 @@ func TestNewPartsWhileReading(t *testing.T) {
 			writer, reader := openHome(t, "/home", opts), openHome(t, "/home", opts)
 			add := func(n int) {
 				for range n {
-					_, err := writer.Append(context.Background(), id, store.Any, vouched(20))
+					_, err := writer.Append(context.Background(), id, store.Any, verifiableEntry(20))
 					must(t, err)
 				}
 			}
@@ -372,11 +372,11 @@ func claimerRole(t *testing.T, p *player) {
 		id, err := store.LoadOrCreate(ctx, st, key)
 		must(t, err)
 		p.report("got", key, id)
-		e := vouched(40)
+		e := verifiableEntry(40)
 		end, err := st.Append(ctx, id, store.Any, e)
 		must(t, err)
 		p.report("ack", id, uint64(end), e.ID)
-		_, err = st.Append(ctx, own, store.Any, vouched(40))
+		_, err = st.Append(ctx, own, store.Any, verifiableEntry(40))
 		must(t, err)
 		looked, err := st.Lookup(ctx, key)
 		must(t, err)
@@ -391,7 +391,7 @@ func claimerRole(t *testing.T, p *player) {
 		}
 	}
 	// Only one process can create a session with Start.
-	if _, err := st.Append(ctx, "race", store.Start, vouched(40)); err == nil {
+	if _, err := st.Append(ctx, "race", store.Start, verifiableEntry(40)); err == nil {
 		p.report("began")
 	} else if !errors.Is(err, firn.ErrConflict) {
 		t.Error(err)

@@ -66,8 +66,8 @@ func TestTableWriter(t *testing.T) {
 	}
 }
 
-// crew runs writer processes and records their reports.
-type crew struct {
+// writerProcesses runs writer processes and records their reports.
+type writerProcesses struct {
 	t     *testing.T
 	dir   string
 	kills atomic.Int64
@@ -91,7 +91,7 @@ func TestTableKill(t *testing.T) {
 
 // killRound lets all writers make their bindings once and returns the number of kills.
 func killRound(t *testing.T, round uint64) int {
-	c := &crew{t: t, dir: t.TempDir(), acked: make(map[firn.ID]*binding)}
+	c := &writerProcesses{t: t, dir: t.TempDir(), acked: make(map[firn.ID]*binding)}
 	if err := os.WriteFile(filepath.Join(c.dir, tableName), []byte(sample(t)), 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -119,7 +119,7 @@ func killRound(t *testing.T, round uint64) int {
 }
 
 // write runs one writer after the other until all its bindings are made.
-func (c *crew) write(name int, chance *rand.Rand) {
+func (c *writerProcesses) write(name int, chance *rand.Rand) {
 	for next := 0; next < bindings; {
 		killAfter := 1 + chance.IntN(2*bindings/3) // lines
 		if next > bindings/2 {
@@ -136,7 +136,7 @@ func (c *crew) write(name int, chance *rand.Rand) {
 
 // run runs a writer until it is done, or kills it after so many lines. It returns the
 // number of the binding after the last one started.
-func (c *crew) run(name, first, killAfter int) (next int, err error) {
+func (c *writerProcesses) run(name, first, killAfter int) (next int, err error) {
 	cmd := exec.Command(os.Args[0], "-test.run=^TestTableWriter$", "table-writer", c.dir, strconv.Itoa(name), strconv.Itoa(first))
 	out, err := cmd.StdoutPipe()
 	if err != nil {
@@ -170,7 +170,7 @@ func (c *crew) run(name, first, killAfter int) (next int, err error) {
 }
 
 // hear records a line of a writer. An incomplete last line of a killed writer is ignored.
-func (c *crew) hear(line string) (number int, ok bool) {
+func (c *writerProcesses) hear(line string) (number int, ok bool) {
 	var word, key, id string
 	var when int64
 	if n, err := fmt.Sscanf(line, "%s %d %s %s %d", &word, &number, &key, &id, &when); n != 5 || err != nil {
@@ -190,7 +190,7 @@ func (c *crew) hear(line string) (number int, ok bool) {
 }
 
 // whole checks that the file is currently valid.
-func (c *crew) whole() {
+func (c *writerProcesses) whole() {
 	data, err := os.ReadFile(filepath.Join(c.dir, tableName))
 	if err == nil {
 		_, err = parseObject(data)
@@ -202,7 +202,7 @@ func (c *crew) whole() {
 
 // check checks that a key may point to a session: no other binding that started after it
 // was done was acknowledged.
-func (c *crew) check(key string, id firn.ID) {
+func (c *writerProcesses) check(key string, id firn.ID) {
 	now := c.acked[id]
 	if now == nil || now.key != key {
 		c.t.Errorf("key %s points to %s, which was never bound to it", key, id)

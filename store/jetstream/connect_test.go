@@ -25,17 +25,17 @@ import (
 	"github.com/nats-io/nkeys"
 )
 
-// authority issues certificates.
-type authority struct {
+// certificateAuthority issues certificates.
+type certificateAuthority struct {
 	cert *x509.Certificate
 	key  *ecdsa.PrivateKey
 	// file is its own certificate.
 	file string
 }
 
-func newAuthority(t testing.TB) *authority {
+func newCertificateAuthority(t testing.TB) *certificateAuthority {
 	t.Helper()
-	a := &authority{key: newKey(t), cert: &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a test"},
+	a := &certificateAuthority{key: newKey(t), cert: &x509.Certificate{SerialNumber: big.NewInt(1), Subject: pkix.Name{CommonName: "a test"},
 		NotBefore: time.Now().Add(-time.Hour), NotAfter: time.Now().Add(time.Hour), IsCA: true, BasicConstraintsValid: true, KeyUsage: x509.KeyUsageCertSign}}
 	der, err := x509.CreateCertificate(rand.Reader, a.cert, a.cert, &a.key.PublicKey, a.key)
 	if err != nil {
@@ -55,7 +55,7 @@ func newKey(t testing.TB) *ecdsa.PrivateKey {
 }
 
 // issue creates a certificate and returns the files of it and of its key.
-func (a *authority) issue(t testing.TB) (cert, key string) {
+func (a *certificateAuthority) issue(t testing.TB) (cert, key string) {
 	t.Helper()
 	k := newKey(t)
 	template := &x509.Certificate{SerialNumber: big.NewInt(2), Subject: pkix.Name{CommonName: "somebody"}, NotBefore: a.cert.NotBefore, NotAfter: a.cert.NotAfter,
@@ -122,7 +122,7 @@ func (c letIn) check(t *testing.T, o jetstream.Options) {
 // users that have passwords and keys.
 func TestTLS(t *testing.T) {
 	t.Parallel()
-	a, stranger := newAuthority(t), newAuthority(t)
+	a, stranger := newCertificateAuthority(t), newCertificateAuthority(t)
 	certFile, keyFile := a.issue(t)
 	pair, err := tls.LoadX509KeyPair(certFile, keyFile)
 	if err != nil {

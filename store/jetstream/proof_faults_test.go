@@ -44,7 +44,7 @@ func TestKillLeader(t *testing.T) {
 	o.Wait = basetest.Limit // under load an election may take long
 	ctx, cancel := context.WithTimeout(t.Context(), time.Duration(kills())*4*basetest.Limit)
 	defer cancel()
-	r := &riot{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}, seed: basetest.Seed(t)}
+	r := &concurrentUsers{t: t, c: c, o: o, ctx: ctx, stop: make(chan struct{}), history: &history{began: time.Now()}, seed: basetest.Seed(t)}
 	r.start(3, 3)
 	r.reach(10)
 	for range kills() {
@@ -85,8 +85,8 @@ func (c *cluster) deposed(t testing.TB, stream string, n *node) {
 	}
 }
 
-// riot is a set of concurrent users of a store.
-type riot struct {
+// concurrentUsers is a set of concurrent users of a store.
+type concurrentUsers struct {
 	t    *testing.T
 	c    *cluster
 	o    jetstream.Options
@@ -103,7 +103,7 @@ type riot struct {
 
 // start starts writers that have a session each, clients that share sessions, and a follower
 // of the first writer.
-func (r *riot) start(writers, clients int) {
+func (r *concurrentUsers) start(writers, clients int) {
 	r.logs = make([][]string, writers)
 	for w := range writers {
 		acked, st := make(chan int, 1), r.c.open(r.t, r.o)
@@ -150,7 +150,7 @@ func sendCount(ctx context.Context, acked chan int, n int, stop <-chan struct{})
 }
 
 // reach waits until each of them has completed that many more appends.
-func (r *riot) reach(more int) {
+func (r *concurrentUsers) reach(more int) {
 	r.t.Helper()
 	for w := range r.acked {
 		have := -1
@@ -171,7 +171,7 @@ func (r *riot) reach(more int) {
 }
 
 // end stops all of them and checks the acknowledged entries.
-func (r *riot) end() {
+func (r *concurrentUsers) end() {
 	t := r.t
 	close(r.stop)
 	r.wg.Wait()

@@ -36,8 +36,8 @@ func newListening(t testing.TB, o *server.Options) *server.Server {
 	return s
 }
 
-// road is a connection to a server that can lose data.
-type road struct {
+// lossyConn is a connection to a server that can lose data.
+type lossyConn struct {
 	listener net.Listener
 	target   string
 
@@ -47,13 +47,13 @@ type road struct {
 	conns      map[net.Conn]bool
 }
 
-func newRoad(t testing.TB, target string) *road {
+func newRoad(t testing.TB, target string) *lossyConn {
 	t.Helper()
 	l, err := net.Listen("tcp", "127.0.0.1:0")
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &road{listener: l, target: target, conns: make(map[net.Conn]bool)}
+	r := &lossyConn{listener: l, target: target, conns: make(map[net.Conn]bool)}
 	var wg sync.WaitGroup
 	wg.Go(func() { r.serve(&wg) })
 	t.Cleanup(func() {
@@ -64,9 +64,9 @@ func newRoad(t testing.TB, target string) *road {
 	return r
 }
 
-func (r *road) url() string { return "nats://" + r.listener.Addr().String() }
+func (r *lossyConn) url() string { return "nats://" + r.listener.Addr().String() }
 
-func (r *road) serve(wg *sync.WaitGroup) {
+func (r *lossyConn) serve(wg *sync.WaitGroup) {
 	for {
 		in, err := r.listener.Accept()
 		if err != nil {
@@ -86,7 +86,7 @@ func (r *road) serve(wg *sync.WaitGroup) {
 }
 
 // pipe passes bytes on, or drops them.
-func (r *road) pipe(to, from net.Conn, lost *bool) {
+func (r *lossyConn) pipe(to, from net.Conn, lost *bool) {
 	defer to.Close()
 	defer from.Close()
 	buf := make([]byte, 64<<10)
@@ -108,7 +108,7 @@ func (r *road) pipe(to, from net.Conn, lost *bool) {
 
 // set selects which direction is dropped. When neither is any more, all clients must
 // reconnect.
-func (r *road) set(deaf, dumb bool) {
+func (r *lossyConn) set(deaf, dumb bool) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
 	r.deaf, r.dumb = deaf, dumb
@@ -168,7 +168,7 @@ func TestUnknownOutcome(t *testing.T) {
 			other := another(t, direct)
 			o.Wait = 500 * time.Millisecond
 			st := eventually(t, o)
-			at, err := insistent(t, st, "s1", store.Start, report("e1", "a")) // so that it knows the end
+			at, err := appendWithRetry(t, st, "s1", store.Start, report("e1", "a")) // so that it knows the end
 			if err != nil {
 				t.Fatal(err)
 			}
@@ -195,7 +195,7 @@ func TestUnknownOutcome(t *testing.T) {
 			if c.expect != 0 {
 				expect = c.expect
 			}
-			end, err := insistent(t, st, "s1", expect, again)
+			end, err := appendWithRetry(t, st, "s1", expect, again)
 			if !errors.Is(err, c.err) || err == nil && end != at+1 {
 				t.Errorf("asked for it again: %d, %v; want %d, %v", end, err, at+1, c.err)
 			}
@@ -205,7 +205,7 @@ func TestUnknownOutcome(t *testing.T) {
 			if got := firstWords(t, other, "s1"); got != c.want {
 				t.Errorf("the session says %q, want %q", got, c.want)
 			}
-			if _, err := insistent(t, st, "s1", store.Any, report("e9", "z")); err != nil {
+			if _, err := appendWithRetry(t, st, "s1", store.Any, report("e9", "z")); err != nil {
 				t.Error(err)
 			}
 			if got := firstWords(t, other, "s1"); got != c.want+" z" {
@@ -230,8 +230,8 @@ func eventually(t *testing.T, o jetstream.Options) *jetstream.Store {
 	}
 }
 
-// insistent repeats an append while the cluster does not respond.
-func insistent(t *testing.T, st *jetstream.Store, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
+// appendWithRetry repeats an append while the cluster does not respond.
+func appendWithRetry(t *testing.T, st *jetstream.Store, id firn.ID, expect store.Pos, entries ...firn.Entry) (store.Pos, error) {
 	for {
 		end, err := st.Append(t.Context(), id, expect, entries...)
 		if !errors.Is(err, firn.ErrUnavailable) {

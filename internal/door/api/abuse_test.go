@@ -25,7 +25,7 @@ import (
 // that rejected requests must not reveal.
 type abused struct {
 	*testing.T
-	*house
+	*realServer
 	log    *quiet
 	tokens map[string]string
 	// ours is a session of main, theirs one of work with a key.
@@ -58,7 +58,7 @@ func newAbused(t *testing.T, patience time.Duration) *abused {
 	t.Helper()
 	a := &abused{T: t, log: new(quiet), tokens: make(map[string]string)}
 	log := slog.New(slog.NewTextHandler(a.log, &slog.HandlerOptions{Level: slog.LevelDebug}))
-	a.house = openHouseWith(t, shortDir(t), func(c *api.Config, o *api.ServeOptions) {
+	a.realServer = openRealServerWith(t, shortDir(t), func(c *api.Config, o *api.ServeOptions) {
 		c.Log, c.MaxBody, c.BodyTimeout, c.Requests = log, 1000, patience, 4
 		o.Log, o.HeaderTimeout, o.StrangerTimeout, o.Connections = log, patience, basetest.Limit, 32
 	})
@@ -67,7 +67,7 @@ func newAbused(t *testing.T, patience time.Duration) *abused {
 		"of work": {Scope: wire.ScopeWrite, Agents: []string{"work"}}, "of a key": {Scope: wire.ScopeWrite, Keys: []string{"agent:work:telegram"}},
 	} {
 		n.Name = strings.ReplaceAll(name, " ", "-")
-		made, err := a.house.tokens.Create(context.Background(), n)
+		made, err := a.realServer.tokens.Create(context.Background(), n)
 		if err != nil {
 			t.Fatal(err)
 		}

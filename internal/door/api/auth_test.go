@@ -14,7 +14,7 @@ import (
 
 func TestTokenScopes(t *testing.T) {
 	set := metrics.New(time.Now())
-	s := newStand(t, api.Config{Metrics: set})
+	s := newFakeServer(t, api.Config{Metrics: set})
 	read := s.token(wire.NewToken{Name: "r", Scope: wire.ScopeRead})
 	write := s.token(wire.NewToken{Name: "w", Scope: wire.ScopeWrite})
 	admin := s.token(wire.NewToken{Name: "a", Scope: wire.ScopeAdmin})
@@ -75,7 +75,7 @@ func TestTokenScopes(t *testing.T) {
 }
 
 func TestRevokedAndExpired(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	secret := s.token(wire.NewToken{Name: "phone", Scope: wire.ScopeRead})
 	if got := s.ask("GET", "/v1/models", bearing(secret)); got.status != 200 {
 		t.Fatalf("before: %d", got.status)
@@ -93,7 +93,7 @@ func TestRevokedAndExpired(t *testing.T) {
 }
 
 func TestCreateOverHTTP(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	got := s.owner("POST", "/v1/tokens", sending(wire.NewToken{Name: "web", Scope: wire.ScopeWrite}))
 	var made wire.Created
 	if err := json.Unmarshal([]byte(got.body), &made); err != nil || !strings.HasPrefix(made.Secret, "firn_") || len(made.Secret) != 48 {
@@ -107,7 +107,7 @@ func TestCreateOverHTTP(t *testing.T) {
 // TestForeignHostOrOrigin checks that requests with a foreign host or origin are rejected first,
 // even with a valid token.
 func TestForeignHostOrOrigin(t *testing.T) {
-	s := newStand(t, api.Config{Hosts: []string{"firn.lan", "box:9999"}, Origins: []string{"https://app.example"}})
+	s := newFakeServer(t, api.Config{Hosts: []string{"firn.lan", "box:9999"}, Origins: []string{"https://app.example"}})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeAdmin}))
 	cases := []struct {
 		name    string
@@ -161,7 +161,7 @@ func TestForeignHostOrOrigin(t *testing.T) {
 
 // TestSharing checks that pages of other origins cannot read responses unless allowed.
 func TestSharing(t *testing.T) {
-	s := newStand(t, api.Config{Origins: []string{"https://app.example"}})
+	s := newFakeServer(t, api.Config{Origins: []string{"https://app.example"}})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeRead}))
 	plain := s.ask("GET", "/v1/models", secret, with("Origin", "http://localhost:7766"))
 	if plain.head.Get("Access-Control-Allow-Origin") != "" {
@@ -197,7 +197,7 @@ func ids(t *testing.T, body string) []string {
 
 // TestBoundToAgents checks that a token bound to one agent sees nothing else.
 func TestBoundToAgents(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeWrite, Agents: []string{"work"}}))
 	if got := ids(t, s.ask("GET", "/v1/sessions?limit=10", secret).body); !slices.Equal(got, []string{"aaaa-2", "bbbb-2", "cccc-1"}) {
 		t.Errorf("the list is %q", got)
@@ -266,7 +266,7 @@ func TestBoundToAgents(t *testing.T) {
 // TestBoundToKeys checks that a token bound to a key prefix sees only sessions with such
 // keys.
 func TestBoundToKeys(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeWrite, Keys: []string{"agent:work:telegram"}}))
 	if got := ids(t, s.ask("GET", "/v1/sessions?limit=10", secret).body); !slices.Equal(got, []string{"aaaa-2"}) {
 		t.Errorf("the list is %q", got)
@@ -303,7 +303,7 @@ func TestBoundToKeys(t *testing.T) {
 // TestHooks checks that a hook accepts any body with the token it names, which may have no
 // other rights.
 func TestHooks(t *testing.T) {
-	s := newStand(t, api.Config{MaxBody: 100})
+	s := newFakeServer(t, api.Config{MaxBody: 100})
 	deployer := bearing(s.token(wire.NewToken{Name: "deployer", Scope: wire.ScopeHook}))
 	other := bearing(s.token(wire.NewToken{Name: "other", Scope: wire.ScopeWrite}))
 	body := withBody("application/x-www-form-urlencoded", "a=b")

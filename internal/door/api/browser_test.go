@@ -23,11 +23,11 @@ import (
 	"firn.dev/wire"
 )
 
-// browsing returns a stand with pages.
-func browsing(t *testing.T, c api.Config) *stand {
+// browsing returns a server with pages.
+func browsing(t *testing.T, c api.Config) *fakeServer {
 	t.Helper()
 	c.Web = http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) { io.WriteString(w, "page "+r.URL.Path) })
-	return newStand(t, c)
+	return newFakeServer(t, c)
 }
 
 // page marks a request as sent by firn's own page.
@@ -38,7 +38,7 @@ func page(r *http.Request) {
 }
 
 // order requests a login code as a given token, or a new one of that scope.
-func (s *stand) order(o wire.LoginOrder, as ...change) wire.LoginCode {
+func (s *fakeServer) order(o wire.LoginOrder, as ...change) wire.LoginCode {
 	s.t.Helper()
 	if len(as) == 0 {
 		as = []change{bearing(s.token(wire.NewToken{Name: rand.Text(), Scope: wire.ScopeAdmin}))}
@@ -52,7 +52,7 @@ func (s *stand) order(o wire.LoginOrder, as ...change) wire.LoginCode {
 }
 
 // enter logs in and returns the cookie.
-func (s *stand) enter(l wire.Login) *http.Cookie {
+func (s *fakeServer) enter(l wire.Login) *http.Cookie {
 	s.t.Helper()
 	got := s.ask("POST", "/v1/login", sending(l), page)
 	cookies := (&http.Response{Header: got.head}).Cookies()
@@ -68,7 +68,7 @@ func holding(c *http.Cookie) change {
 }
 
 // me returns the caller's identity.
-func (s *stand) me(changes ...change) (wire.Me, int) {
+func (s *fakeServer) me(changes ...change) (wire.Me, int) {
 	s.t.Helper()
 	got := s.ask("GET", "/v1/me", changes...)
 	var me wire.Me
@@ -285,7 +285,7 @@ func TestGuessingHidesTheCause(t *testing.T) {
 // still works, once.
 func TestRestart(t *testing.T) {
 	path := t.TempDir() + "/tokens.json"
-	open := func() *stand {
+	open := func() *fakeServer {
 		tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, path), nil)
 		if err != nil {
 			t.Fatal(err)
@@ -369,7 +369,7 @@ func TestSecondLogin(t *testing.T) {
 func TestNoPages(t *testing.T) {
 	s := browsing(t, api.Config{})
 	cookie := s.enter(wire.Login{Code: s.order(wire.LoginOrder{}).Code})
-	off := newStand(t, api.Config{Tokens: s.tokens})
+	off := newFakeServer(t, api.Config{Tokens: s.tokens})
 	admin := bearing(off.token(wire.NewToken{Scope: wire.ScopeAdmin}))
 	if got := off.ask("POST", "/v1/logins", admin, sending(wire.LoginOrder{})); got.kind() != wire.Unsupported {
 		t.Errorf("a code: %d %s", got.status, got.body)

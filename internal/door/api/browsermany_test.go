@@ -93,7 +93,7 @@ func TestCodeStaysValidIfLoginFails(t *testing.T) {
 
 // TestImagesAreRevalidated checks that cached images must be revalidated.
 func TestImagesAreRevalidated(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	const target = "/v1/sessions/aaaa-1/entries/e1/images/1"
 	first := s.owner("GET", target)
 	mark := first.head.Get("Etag")
@@ -115,12 +115,12 @@ func TestImagesAreRevalidated(t *testing.T) {
 // TestLateSession checks that events of a session are delivered once the session can be
 // looked up.
 func TestLateSession(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	secret := s.token(wire.NewToken{Scope: wire.ScopeRead, Agents: []string{"work"}})
 	response := s.listen(t.Context(), "GET", "/v1/events", bearing(secret))
 	s.fake.live <- wire.Event{Name: wire.TurnStarted, Session: "late-1"}
 	s.fake.live <- wire.Event{Name: wire.TurnStarted, Session: "aaaa-2"}
-	if all := hear(t, response.Body, 1); all[0].event.Session != "aaaa-2" {
+	if all := readEvents(t, response.Body, 1); all[0].event.Session != "aaaa-2" {
 		t.Fatalf("received %q", names(all))
 	}
 	s.fake.mu.Lock()
@@ -128,7 +128,7 @@ func TestLateSession(t *testing.T) {
 	s.fake.mu.Unlock()
 	s.fake.live <- wire.Event{Name: wire.TurnCompleted, Session: "late-1"}
 	s.fake.live <- wire.Event{Name: wire.Bye}
-	all := hear(t, response.Body, -1)
+	all := readEvents(t, response.Body, -1)
 	if len(all) != 2 || all[0].event.Session != "late-1" {
 		t.Errorf("received %q", names(all))
 	}

@@ -76,7 +76,7 @@ func withPages(c *api.Config, _ *api.ServeOptions) {
 // browser logs in over TCP, sends messages, listens, and is revoked.
 func TestRealBrowser(t *testing.T) {
 	home := shortDir(t)
-	h := openHouseWith(t, home, withPages)
+	h := openRealServerWith(t, home, withPages)
 	code, err := h.owner.Access.OrderLogin(t.Context(), wire.LoginOrder{})
 	if err != nil || code.URL != "http://"+h.Address.TCP+"/login#"+code.Code {
 		t.Fatalf("%+v %v", code, err)
@@ -132,7 +132,7 @@ func TestRealBrowser(t *testing.T) {
 // TestNoLoginCodesWithoutTCP checks that a gateway without TCP creates no login codes and
 // returns a hint.
 func TestNoLoginCodesWithoutTCP(t *testing.T) {
-	h := openHouseWith(t, shortDir(t), func(c *api.Config, o *api.ServeOptions) {
+	h := openRealServerWith(t, shortDir(t), func(c *api.Config, o *api.ServeOptions) {
 		withPages(c, o)
 		o.TCP = ""
 	})

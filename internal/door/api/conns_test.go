@@ -58,7 +58,7 @@ func hang(t *testing.T, address, request string, n int) []net.Conn {
 func TestUnauthenticatedConnectionsDoNotBlock(t *testing.T) {
 	for name, request := range hangs {
 		t.Run(name, func(t *testing.T) {
-			h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
+			h := openRealServerWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
 				// Nothing times out, so only the limits can help.
 				o.Connections, o.HeaderTimeout, o.IdleTimeout, o.StrangerTimeout = 64, time.Hour, time.Hour, time.Hour
 			})
@@ -115,7 +115,7 @@ func again(t *testing.T, conn net.Conn, in *bufio.Reader, token string) {
 // Retry-After even in the middle of a request, and that a request completed afterwards is not
 // executed.
 func TestDisplacedConnectionGets503(t *testing.T) {
-	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
+	h := openRealServerWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) {
 		o.Connections, o.StrangerTimeout = 4, time.Hour // one stranger
 	})
 	made, err := h.tokens.Create(t.Context(), wire.NewToken{Name: "t", Scope: wire.ScopeWrite})
@@ -139,7 +139,7 @@ func TestDisplacedConnectionGets503(t *testing.T) {
 // TestUnauthenticatedConnectionsTimeOut checks that hanging strangers time out even without
 // new connections.
 func TestUnauthenticatedConnectionsTimeOut(t *testing.T) {
-	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = 50 * time.Millisecond })
+	h := openRealServerWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = 50 * time.Millisecond })
 	for name, request := range hangs {
 		conn := hang(t, h.TCP, request, 1)[0]
 		if name == "pipelined, never read" {
@@ -154,7 +154,7 @@ func TestUnauthenticatedConnectionsTimeOut(t *testing.T) {
 // TestUnauthorizedBeforeBody checks that a request without a token is rejected before its body
 // arrives.
 func TestUnauthorizedBeforeBody(t *testing.T) {
-	h := openHouseWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = time.Hour })
+	h := openRealServerWith(t, shortDir(t), func(_ *api.Config, o *api.ServeOptions) { o.StrangerTimeout = time.Hour })
 	for _, name := range []string{"half a body", "half a body in chunks"} {
 		conn := hang(t, h.TCP, hangs[name], 1)[0]
 		answer, err := http.ReadResponse(bufio.NewReader(conn), nil)
@@ -167,7 +167,7 @@ func TestUnauthorizedBeforeBody(t *testing.T) {
 // TestTCPLimitsDoNotAffectSocket checks that requests with a token that exhaust all limits
 // do not affect the socket.
 func TestTCPLimitsDoNotAffectSocket(t *testing.T) {
-	s := newStand(t, api.Config{Requests: 1, Streams: 1})
+	s := newFakeServer(t, api.Config{Requests: 1, Streams: 1})
 	at := serve(t, api.ServeOptions{Handler: s.http, TCP: "127.0.0.1:0", Socket: api.SocketPath(shortDir(t))})
 	secret := s.token(wire.NewToken{Scope: wire.ScopeRead})
 	inside, leave := make(chan struct{}), make(chan struct{})

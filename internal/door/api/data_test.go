@@ -17,7 +17,7 @@ import (
 )
 
 // bearer returns a client with a token.
-func (h *house) bearer(t *testing.T, n wire.NewToken) *client.Client {
+func (h *realServer) bearer(t *testing.T, n wire.NewToken) *client.Client {
 	t.Helper()
 	made, err := h.tokens.Create(context.Background(), n)
 	if err != nil {
@@ -33,7 +33,7 @@ func (h *house) bearer(t *testing.T, n wire.NewToken) *client.Client {
 
 // TestData requests all data of the pages from a real gateway over HTTP.
 func TestData(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	ctx := t.Context()
 	var ids []firn.ID
 	for _, key := range []string{"agent:main:one", "agent:work:two"} {
@@ -139,7 +139,7 @@ func must[T any](v T, err error) func(t *testing.T) T {
 
 // TestSessionCalledBatch checks that a session named batch can be found.
 func TestSessionCalledBatch(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	s, err := h.owner.NewSession(t.Context(), wire.NewSession{Title: "batch"})
 	if err != nil {
 		t.Fatal(err)

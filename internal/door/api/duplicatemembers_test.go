@@ -9,13 +9,13 @@ import (
 	"firn.dev/wire"
 )
 
-// TestDuplicateMembersAreRefused checks that every JSON operation rejects members that are repeated
-// or in a different case.
+// TestDuplicateMembersAreRefused checks that every JSON operation rejects members that are
+// repeated or in a different case.
 func TestDuplicateMembersAreRefused(t *testing.T) {
 	foreign := func(string, http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another protocol was reached") })
 	}
-	s := newStand(t, api.Config{OpenAI: foreign, Anthropic: foreign, MCP: foreign})
+	s := newFakeServer(t, api.Config{OpenAI: foreign, Anthropic: foreign, MCP: foreign})
 	own := []struct{ method, target, member, value string }{
 		{"POST", "/v1/sessions", "agent", `"main"`}, {"PATCH", "/v1/sessions/aaaa-1", "title", `"x"`},
 		{"PATCH", "/v1/sessions/aaaa-1", "model", `null`},
@@ -52,7 +52,7 @@ func TestDuplicateMembersAreRefused(t *testing.T) {
 
 // TestDuplicateHeadersAreRefused checks that repeated headers are rejected.
 func TestDuplicateHeadersAreRefused(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	secret := s.token(wire.NewToken{Name: "w", Scope: wire.ScopeWrite})
 	for _, name := range []string{"Authorization", "Idempotency-Key", "If-Match", "Content-Type"} {
 		got := s.ask("POST", "/v1/sessions/aaaa-1/entries", sending(wire.NewEntries{User: "x"}), bearing(secret), func(r *http.Request) {

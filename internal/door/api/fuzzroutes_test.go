@@ -29,9 +29,9 @@ import (
 	"firn.dev/wire"
 )
 
-// anvil is a real gateway for fuzzing. It is replaced after a number of requests, so that
+// fuzzServer is a real gateway for fuzzing. It is replaced after a number of requests, so that
 // it does not grow without limit.
-type anvil struct {
+type fuzzServer struct {
 	*gateway.Gateway
 	http   *HTTP
 	secret string
@@ -41,7 +41,7 @@ type anvil struct {
 // hidden is a text in the session that error responses must not contain.
 const hidden = "the password is tulip"
 
-func newAnvil(t testing.TB) *anvil {
+func newFuzzServer(t testing.TB) *fuzzServer {
 	t.Helper()
 	must := func(err error) {
 		if err != nil {
@@ -58,7 +58,7 @@ func newAnvil(t testing.TB) *anvil {
 	for _, name := range []string{"main", "work"} {
 		agents[name] = &agent.Agent{Name: name, Store: st, Model: model, NoTitles: true}
 	}
-	a := &anvil{}
+	a := &fuzzServer{}
 	var err error
 	a.Gateway, err = gateway.New(gateway.Options{Store: st, Dialect: native.New(), Setup: gateway.Setup{
 		Default: "main", Agents: agents, Queue: route.Queue{Mode: route.QueueFollowup, Debounce: new(time.Duration)},
@@ -82,7 +82,7 @@ func newAnvil(t testing.TB) *anvil {
 	return a
 }
 
-func (a *anvil) close(t testing.TB) {
+func (a *fuzzServer) close(t testing.TB) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(context.Background())
 	cancel() // running work is not awaited
@@ -152,11 +152,11 @@ func seeds(f *testing.F) {
 func FuzzRoutes(f *testing.F) {
 	seeds(f)
 	table := operations()
-	a := newAnvil(f)
+	a := newFuzzServer(f)
 	f.Fuzz(func(t *testing.T, which uint16, name, second, query, header, kind string, body []byte) {
 		if a.asked++; a.asked%500 == 0 {
 			a.close(t)
-			a = newAnvil(t)
+			a = newFuzzServer(t)
 		}
 		op := table[int(which)%len(table)]
 		r, ok := fuzzed(op, name, second, query, header, kind, body)

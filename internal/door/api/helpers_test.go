@@ -15,8 +15,8 @@ import (
 	"firn.dev/store"
 )
 
-// desk is a gateway with a model whose answers are controlled by the test.
-type desk struct {
+// controlledGateway is a gateway with a model whose answers are controlled by the test.
+type controlledGateway struct {
 	*gateway.Gateway
 	t  *testing.T
 	st store.Store
@@ -27,9 +27,9 @@ type desk struct {
 
 // open creates a gateway whose model echoes the last message each time the gate is opened,
 // or hangs if the message asks for it.
-func open(t *testing.T, st store.Store) *desk {
+func open(t *testing.T, st store.Store) *controlledGateway {
 	t.Helper()
-	d := &desk{t: t, st: st, asked: make(chan string, 1000), gate: make(chan struct{}, 1000)}
+	d := &controlledGateway{t: t, st: st, asked: make(chan string, 1000), gate: make(chan struct{}, 1000)}
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		last := req.Window.Items[len(req.Window.Items)-1].Message.Text()
@@ -61,7 +61,7 @@ func open(t *testing.T, st store.Store) *desk {
 }
 
 // startSession creates a session unless it exists.
-func (d *desk) startSession(id firn.ID) {
+func (d *controlledGateway) startSession(id firn.ID) {
 	d.t.Helper()
 	header := firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}}
 	if _, err := d.st.Append(d.t.Context(), id, store.Start, header); err != nil && !errors.Is(err, firn.ErrConflict) {
@@ -70,7 +70,7 @@ func (d *desk) startSession(id firn.ID) {
 }
 
 // userTexts returns the user messages of a session, one per line.
-func (d *desk) userTexts(id firn.ID) string {
+func (d *controlledGateway) userTexts(id firn.ID) string {
 	d.t.Helper()
 	var b strings.Builder
 	for rec, err := range d.st.Read(d.t.Context(), id, store.Start) {
@@ -88,7 +88,7 @@ func (d *desk) userTexts(id firn.ID) string {
 	return b.String()
 }
 
-func (d *desk) shut() {
+func (d *controlledGateway) shut() {
 	d.t.Helper()
 	if err := d.Close(context.Background()); err != nil {
 		d.t.Error(err)

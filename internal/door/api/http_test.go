@@ -19,7 +19,7 @@ import (
 
 // TestRoutesReachTheGateway requests every route and checks the resulting gateway calls.
 func TestRoutesReachTheGateway(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	cases := []struct {
 		method, target string
 		body           any
@@ -103,7 +103,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 // TestBadRequests checks that invalid requests are rejected in firn's format without any
 // effect.
 func TestBadRequests(t *testing.T) {
-	s := newStand(t, api.Config{MaxBody: 1000})
+	s := newFakeServer(t, api.Config{MaxBody: 1000})
 	huge := strings.Repeat("x", 1000)
 	cases := []struct {
 		name, method, target string
@@ -191,7 +191,7 @@ func both(changes ...change) change {
 }
 
 func TestConflictReportsTheEnd(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	got := s.owner("POST", "/v1/sessions/aaaa-1/entries", sending(wire.NewEntries{User: "x"}), with("If-Match", `"60"`))
 	var f wire.Failure
 	if err := json.Unmarshal([]byte(got.body), &f); err != nil || f.Error.End != 70 {
@@ -207,7 +207,7 @@ func TestConflictReportsTheEnd(t *testing.T) {
 }
 
 func TestIdempotencyKeyNamesTheMessage(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	s.owner("POST", "/v1/sessions/aaaa-1/turns", sending(wire.Turn{Text: "hi"}), with("Idempotency-Key", "m7"))
 	s.owner("POST", "/v1/inbound", sending(wire.Inbound{Text: "hi"}), with("Idempotency-Key", "m8"))
 	want := []string{`Turn aaaa-1 "hi" m7`, `Inbound  "hi" m8`}
@@ -220,7 +220,7 @@ func TestIdempotencyKeyNamesTheMessage(t *testing.T) {
 // revealed only to the owner.
 func TestErrorsOfTheGateway(t *testing.T) {
 	var log bytes.Buffer
-	s := newStand(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s := newFakeServer(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	secret := s.token(wire.NewToken{Name: "owner", Scope: wire.ScopeRead}) // by name only
 	for _, c := range []struct {
 		err    error
@@ -251,7 +251,7 @@ func TestErrorsOfTheGateway(t *testing.T) {
 // panic value.
 func TestPanics(t *testing.T) {
 	var log bytes.Buffer
-	s := newStand(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s := newFakeServer(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, nil))})
 	s.fake.turn = func(context.Context, firn.ID, wire.Turn) (wire.Answer, error) { panic("what the user said") }
 	got := s.owner("POST", "/v1/sessions/aaaa-1/turns", sending(wire.Turn{Text: "hi"}))
 	if got.status != 500 || got.kind() != wire.Internal || strings.Contains(got.body, "user said") {
@@ -269,7 +269,7 @@ func TestPanics(t *testing.T) {
 // content.
 func TestAccessLog(t *testing.T) {
 	var log bytes.Buffer
-	s := newStand(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
+	s := newFakeServer(t, api.Config{Log: slog.New(slog.NewTextHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug}))})
 	secret := s.token(wire.NewToken{Name: "phone", Scope: wire.ScopeWrite})
 	s.ask("POST", "/v1/sessions/aaaa-1/turns", sending(wire.Turn{Text: "tell nobody"}), bearing(secret), with("X-Request-Id", "r-1"))
 	s.ask("GET", "/v1/sessions?text=nobody", bearing(secret))
@@ -291,7 +291,7 @@ func TestAccessLog(t *testing.T) {
 }
 
 func TestRequestIDs(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	for sent, kept := range map[string]bool{"abc-1.2_X": true, "with space": false, "": false, "a\"b": false, strings.Repeat("x", 65): false} {
 		got := s.owner("GET", "/healthz", with("X-Request-Id", sent)).head.Get("X-Request-Id")
 		if (got == sent) != kept || got == "" {
@@ -301,7 +301,7 @@ func TestRequestIDs(t *testing.T) {
 }
 
 func TestHead(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	if got := s.owner("HEAD", "/v1/models"); got.status != 200 {
 		t.Errorf("HEAD is %d", got.status)
 	}

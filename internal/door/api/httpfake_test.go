@@ -497,17 +497,17 @@ func someSessions() []wire.Session {
 	}
 }
 
-// stand is a handler with tokens, and helpers to call it.
-type stand struct {
+// fakeServer is a handler with tokens, and helpers to call it.
+type fakeServer struct {
 	t      *testing.T
 	fake   *fake
 	tokens *token.Book
 	http   *api.HTTP
 }
 
-func newStand(t *testing.T, c api.Config) *stand {
+func newFakeServer(t *testing.T, c api.Config) *fakeServer {
 	t.Helper()
-	s := &stand{t: t, fake: newFake(someSessions()...)}
+	s := &fakeServer{t: t, fake: newFake(someSessions()...)}
 	if c.Tokens == nil {
 		tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, t.TempDir()+"/tokens.json"), nil)
 		if err != nil {
@@ -529,7 +529,7 @@ func (f *fake) services() api.Services {
 }
 
 // token creates a token and returns its secret.
-func (s *stand) token(n wire.NewToken) string {
+func (s *fakeServer) token(n wire.NewToken) string {
 	s.t.Helper()
 	if n.Name == "" {
 		n.Name = fmt.Sprintf("t%d", time.Now().UnixNano())
@@ -580,18 +580,18 @@ func sending(v any) change {
 }
 
 // ask sends a request as an unauthenticated TCP client.
-func (s *stand) ask(method, target string, changes ...change) reply {
+func (s *fakeServer) ask(method, target string, changes ...change) reply {
 	s.t.Helper()
 	return s.send(s.http, method, target, changes...)
 }
 
 // owner sends a request as the owner.
-func (s *stand) owner(method, target string, changes ...change) reply {
+func (s *fakeServer) owner(method, target string, changes ...change) reply {
 	s.t.Helper()
 	return s.send(api.Owner(s.http), method, target, changes...)
 }
 
-func (s *stand) send(h http.Handler, method, target string, changes ...change) reply {
+func (s *fakeServer) send(h http.Handler, method, target string, changes ...change) reply {
 	r := httptest.NewRequest(method, target, nil)
 	r.Host = "localhost:7766"
 	for _, c := range changes {

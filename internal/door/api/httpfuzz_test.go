@@ -35,7 +35,7 @@ func FuzzHandlers(f *testing.F) {
 	}
 	var secret string
 	set := metrics.New(time.Now())
-	s := newStand(&testing.T{}, api.Config{Tokens: fuzzTokens(f, &secret), MaxBody: 4096, Metrics: set, Heartbeat: time.Hour})
+	s := newFakeServer(&testing.T{}, api.Config{Tokens: fuzzTokens(f, &secret), MaxBody: 4096, Metrics: set, Heartbeat: time.Hour})
 	f.Fuzz(func(t *testing.T, method, target, host, header, kind, match string, body []byte) {
 		u, err := url.ParseRequestURI(target)
 		if err != nil || strings.ContainsFunc(method, func(c rune) bool { return c <= ' ' || c > '~' }) || method == "" {

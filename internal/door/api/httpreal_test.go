@@ -33,22 +33,22 @@ import (
 	"firn.dev/wire"
 )
 
-// house is a complete setup: a file store, an agent with a scripted model, a gateway, and a
+// realServer is a complete setup: a file store, an agent with a scripted model, a gateway, and a
 // server on a socket and on TCP.
-type house struct {
+type realServer struct {
 	*served
 	tokens *token.Book
 	owner  *client.Client
 	set    *metrics.Set
 }
 
-func openHouse(t *testing.T, home string) *house {
+func openRealServer(t *testing.T, home string) *realServer {
 	t.Helper()
-	return openHouseWith(t, home, func(*api.Config, *api.ServeOptions) {})
+	return openRealServerWith(t, home, func(*api.Config, *api.ServeOptions) {})
 }
 
-// openHouseWith is openHouse with other settings.
-func openHouseWith(t *testing.T, home string, change func(*api.Config, *api.ServeOptions)) *house {
+// openRealServerWith is openHouse with other settings.
+func openRealServerWith(t *testing.T, home string, change func(*api.Config, *api.ServeOptions)) *realServer {
 	t.Helper()
 	must := func(err error) {
 		t.Helper()
@@ -74,7 +74,7 @@ func openHouseWith(t *testing.T, home string, change func(*api.Config, *api.Serv
 	must(err)
 	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, api.TokensPath(home)), nil)
 	must(err)
-	h := &house{tokens: tokens, set: set}
+	h := &realServer{tokens: tokens, set: set}
 	c := api.Config{Tokens: tokens, Metrics: set}
 	o := api.ServeOptions{Home: home, Close: g.Close, Socket: api.SocketPath(home), TCP: "127.0.0.1:0", Refused: set.Refused}
 	change(&c, &o)
@@ -88,7 +88,7 @@ func openHouseWith(t *testing.T, home string, change func(*api.Config, *api.Serv
 
 // TestRealGateway tests the real gateway through the client.
 func TestRealGateway(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	ctx := t.Context()
 	session, err := h.owner.NewSession(ctx, wire.NewSession{Key: "agent:main:main", Title: "a plan"})
 	if err != nil {
@@ -148,7 +148,7 @@ func TestRealGateway(t *testing.T) {
 // a restart.
 func TestRealStreamResumes(t *testing.T) {
 	home := shortDir(t)
-	h := openHouse(t, home)
+	h := openRealServer(t, home)
 	session, err := h.owner.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)
@@ -184,7 +184,7 @@ func TestRealStreamResumes(t *testing.T) {
 	}
 	whole := onDisk(t, h, session.ID)
 	h.end(t)
-	h = openHouse(t, home)
+	h = openRealServer(t, home)
 	follow(len(whole))
 	if !slices.Equal(lines, whole) {
 		t.Errorf("heard %d entries, want %d:\n%s\nwant\n%s", len(lines), len(whole), strings.Join(lines, "\n"), strings.Join(whole, "\n"))
@@ -198,7 +198,7 @@ func TestRealStreamResumes(t *testing.T) {
 }
 
 // streamOnce receives a number of log events over one connection and closes it.
-func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []received {
+func streamOnce(t *testing.T, h *realServer, id firn.ID, last string, enough int) []received {
 	t.Helper()
 	transport := &http.Transport{DialContext: func(ctx context.Context, _, _ string) (net.Conn, error) {
 		return new(net.Dialer).DialContext(ctx, "unix", h.Socket)
@@ -238,7 +238,7 @@ func streamOnce(t *testing.T, h *house, id firn.ID, last string, enough int) []r
 }
 
 // onDisk returns the lines of a session that are sent as events.
-func onDisk(t *testing.T, h *house, id firn.ID) []string {
+func onDisk(t *testing.T, h *realServer, id firn.ID) []string {
 	t.Helper()
 	var lines []string
 	for e, err := range h.owner.Entries(t.Context(), id, client.EntryQuery{}) {
@@ -254,7 +254,7 @@ func onDisk(t *testing.T, h *house, id firn.ID) []string {
 
 // TestRealBoundToken checks a token bound to one agent on the real gateway.
 func TestRealBoundToken(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	ctx := t.Context()
 	made, err := h.tokens.Create(context.Background(), wire.NewToken{Name: "worker", Scope: wire.ScopeWrite, Agents: []string{"work"}})
 	if err != nil {
@@ -304,7 +304,7 @@ func TestRealBoundToken(t *testing.T) {
 
 // TestRealDrain checks that listeners of the real gateway are notified of a shutdown.
 func TestRealDrain(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	session, err := h.owner.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)
@@ -328,7 +328,7 @@ func TestRealDrain(t *testing.T) {
 
 // TestRealReadiness checks that the gateway is not ready if its home is missing.
 func TestRealReadiness(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	away := h.home + "-away"
 	if err := os.Rename(h.home, away); err != nil {
 		t.Fatal(err)

@@ -19,7 +19,7 @@ type made struct {
 	key                   firn.ID
 }
 
-func (s *shaky) made(key string) (m made) {
+func (s *faultyServer) made(key string) (m made) {
 	for info, err := range s.st.List(s.t.Context(), store.Query{}) {
 		if err != nil {
 			s.t.Fatal(err)
@@ -66,7 +66,7 @@ func TestIdempotencyKeyOfChanges(t *testing.T) {
 			failed, unknown := 0, 0
 			for nth := 1; nth <= 12; nth++ {
 				for _, kind := range []faultfs.Kind{faultfs.Write, faultfs.Sync, faultfs.SyncDir, faultfs.Rename} {
-					f, u := tryDeed(t, i, nth, kind)
+					f, u := tryChange(t, i, nth, kind)
 					failed, unknown = failed+f, unknown+u
 				}
 			}
@@ -77,14 +77,14 @@ func TestIdempotencyKeyOfChanges(t *testing.T) {
 	}
 }
 
-func tryDeed(t *testing.T, i, nth int, kind faultfs.Kind) (failed, unknown int) {
+func tryChange(t *testing.T, i, nth int, kind faultfs.Kind) (failed, unknown int) {
 	deed := &deeds[i]
 	name := fmt.Sprintf("%s, failure %d of kind %d", deed.name, nth, kind)
 	fs := faultfs.New()
 	if err := fs.MkdirAll("home"); err != nil {
 		t.Fatal(err)
 	}
-	s := openShaky(t, fs)
+	s := openFaultyServer(t, fs)
 	defer func() { s.stop() }()
 	_, _, data := s.post("/v1/sessions", "begin", `{"key":"`+onceKey+`"}`)
 	var session wire.Session
@@ -117,11 +117,11 @@ func tryDeed(t *testing.T, i, nth int, kind faultfs.Kind) (failed, unknown int) 
 			}
 		}
 		s.stop()
-		s = openShaky(t, fs)
+		s = openFaultyServer(t, fs)
 	}
 	s.mustHave(name, i, session.ID, first)
 	for left := range fs.CrashStates(2) {
-		after := openShaky(t, left)
+		after := openFaultyServer(t, left)
 		after.mustHave(name+", after a power cut", i, session.ID, first)
 		after.stop()
 	}
@@ -129,7 +129,7 @@ func tryDeed(t *testing.T, i, nth int, kind faultfs.Kind) (failed, unknown int) 
 }
 
 // mustHave checks that a request took effect once.
-func (s *shaky) mustHave(name string, i int, old firn.ID, answered string) {
+func (s *faultyServer) mustHave(name string, i int, old firn.ID, answered string) {
 	s.t.Helper()
 	m, key := s.made(onceKey), old
 	if deeds[i].keyed {
@@ -157,7 +157,7 @@ func TestIdempotencyKeyAfterReset(t *testing.T) {
 		if err := fs.MkdirAll("home"); err != nil {
 			t.Fatal(err)
 		}
-		s := openShaky(t, fs)
+		s := openFaultyServer(t, fs)
 		_, _, data := s.post("/v1/sessions", "begin", `{"key":"`+onceKey+`"}`)
 		path := strings.Replace(deeds[i].path, "ID", idIn(data), 1)
 		_, _, data = s.post(path, "k1", deeds[i].body)
@@ -165,7 +165,7 @@ func TestIdempotencyKeyAfterReset(t *testing.T) {
 		_, _, data = s.post("/v1/sessions", "later", `{"key":"`+onceKey+`","fresh":true}`)
 		later := idIn(data)
 		s.stop()
-		s = openShaky(t, fs)
+		s = openFaultyServer(t, fs)
 		if status, _, data := s.post(path, "k1", deeds[i].body); status != 200 || idIn(data) != first {
 			t.Errorf("%s: a repetition gave %d %s", deeds[i].name, status, data)
 		}
@@ -176,8 +176,8 @@ func TestIdempotencyKeyAfterReset(t *testing.T) {
 	}
 }
 
-// TestIdempotencyKeyOfALongFork interrupts a copy that takes several appends. The incomplete session
-// is hidden, and the repeated request creates a complete one.
+// TestIdempotencyKeyOfALongFork interrupts a copy that takes several appends. The incomplete
+// session is hidden, and the repeated request creates a complete one.
 func TestIdempotencyKeyOfALongFork(t *testing.T) {
 	for nth := 1; nth <= 4; nth++ {
 		for _, kind := range []faultfs.Kind{faultfs.Write, faultfs.Sync} {
@@ -186,7 +186,7 @@ func TestIdempotencyKeyOfALongFork(t *testing.T) {
 			if err := fs.MkdirAll("home"); err != nil {
 				t.Fatal(err)
 			}
-			s := openShaky(t, fs)
+			s := openFaultyServer(t, fs)
 			_, _, data := s.post("/v1/sessions", "begin", `{}`)
 			source := firn.ID(idIn(data))
 			said := make([]firn.Entry, 4500)
@@ -210,7 +210,7 @@ func TestIdempotencyKeyOfALongFork(t *testing.T) {
 					t.Fatalf("%s: %d %s, before %s", name, status, data, first)
 				}
 				s.stop()
-				s = openShaky(t, fs)
+				s = openFaultyServer(t, fs)
 			}
 			n := 0
 			for rec, err := range s.st.Read(t.Context(), firn.ID(first), store.Start) {

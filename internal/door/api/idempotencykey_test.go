@@ -23,16 +23,16 @@ import (
 	"firn.dev/wire"
 )
 
-// shaky is a gateway with a simulated disk that fails on request and then loses unsynced
+// faultyServer is a gateway with a simulated disk that fails on request and then loses unsynced
 // data.
-type shaky struct {
+type faultyServer struct {
 	t    *testing.T
 	st   *filestore.Store
 	http http.Handler
 	stop func()
 }
 
-func openShaky(t *testing.T, fs *faultfs.FS) *shaky {
+func openFaultyServer(t *testing.T, fs *faultfs.FS) *faultyServer {
 	t.Helper()
 	st, err := filestore.Open("home", filestore.Options{FS: fs})
 	if err != nil {
@@ -45,13 +45,13 @@ func openShaky(t *testing.T, fs *faultfs.FS) *shaky {
 	if err != nil {
 		t.Fatal(err)
 	}
-	s := &shaky{t: t, st: st, http: api.Owner(api.Handler(g, api.Config{}))}
+	s := &faultyServer{t: t, st: st, http: api.Owner(api.Handler(g, api.Config{}))}
 	s.stop = func() { g.Close(context.Background()); st.Close() }
 	return s
 }
 
 // post sends a request with an idempotency key.
-func (s *shaky) post(path, key, body string) (int, wire.Kind, []byte) {
+func (s *faultyServer) post(path, key, body string) (int, wire.Kind, []byte) {
 	r := httptest.NewRequest("POST", "http://localhost"+path, strings.NewReader(body))
 	r.Header.Set("Content-Type", "application/json")
 	r.Header.Set("Idempotency-Key", key)
@@ -67,7 +67,7 @@ func (s *shaky) post(path, key, body string) (int, wire.Kind, []byte) {
 }
 
 // count counts the entries with a text in all sessions.
-func (s *shaky) count(text string) (n, sessions int) {
+func (s *faultyServer) count(text string) (n, sessions int) {
 	for info, err := range s.st.List(s.t.Context(), store.Query{}) {
 		if err != nil {
 			s.t.Fatal(err)
@@ -118,7 +118,7 @@ func tryOnce(t *testing.T, name string, nth int, kind faultfs.Kind, round uint64
 		t.Fatal(err)
 	}
 	fs.Seed(round)
-	s := openShaky(t, fs)
+	s := openFaultyServer(t, fs)
 	const made = `{"agent":"main"}`
 	status, _, data := s.post("/v1/sessions", "begin", made)
 	var session wire.Session
@@ -151,7 +151,7 @@ func tryOnce(t *testing.T, name string, nth int, kind faultfs.Kind, round uint64
 			}
 			if restarts {
 				s.stop()
-				s = openShaky(t, fs)
+				s = openFaultyServer(t, fs)
 			}
 		}
 	}
@@ -159,7 +159,7 @@ func tryOnce(t *testing.T, name string, nth int, kind faultfs.Kind, round uint64
 		t.Errorf("%s: it is stored %d times, in %d sessions", name, n, sessions)
 	}
 	for left := range fs.CrashStates(4) {
-		after := openShaky(t, left)
+		after := openFaultyServer(t, left)
 		if n, sessions := after.count("precious"); n != 1 || sessions != 2 {
 			t.Errorf("%s: after a power cut it is stored %d times, in %d sessions", name, n, sessions)
 		}

@@ -10,7 +10,7 @@ import (
 // TestCachedResponsesAreNotShared checks that a token with the name of the owner, or of a
 // revoked token, does not receive their cached responses, which it may not be allowed to see.
 func TestCachedResponsesAreNotShared(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	bound := s.token(wire.NewToken{Name: "owner", Scope: wire.ScopeWrite, Agents: []string{"ops"}})
 	made := []change{sending(wire.NewSession{Title: "private"}), with("Idempotency-Key", "one")}
 	if got := s.owner("POST", "/v1/sessions", made...); got.status != 200 {

@@ -19,7 +19,7 @@ import (
 // TestBusy checks that requests beyond the limit are rejected immediately and that health
 // checks are always answered. Turns and streams have separate limits.
 func TestBusy(t *testing.T) {
-	s := newStand(t, api.Config{Requests: 3, Turns: 2, Streams: 1})
+	s := newFakeServer(t, api.Config{Requests: 3, Turns: 2, Streams: 1})
 	inside, leave := make(chan struct{}), make(chan struct{})
 	wait := func() {
 		inside <- struct{}{}
@@ -68,7 +68,7 @@ func TestBusy(t *testing.T) {
 
 // TestSlowBody checks that a body sent byte by byte, or not at all, times out.
 func TestSlowBody(t *testing.T) {
-	s := newStand(t, api.Config{BodyTimeout: 30 * time.Millisecond})
+	s := newFakeServer(t, api.Config{BodyTimeout: 30 * time.Millisecond})
 	server := httptest.NewServer(api.Owner(s.http))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())
@@ -88,7 +88,7 @@ func TestSlowBody(t *testing.T) {
 
 // TestSlowAnswer checks that the body timeout does not limit the response.
 func TestSlowAnswer(t *testing.T) {
-	s := newStand(t, api.Config{BodyTimeout: 300 * time.Millisecond})
+	s := newFakeServer(t, api.Config{BodyTimeout: 300 * time.Millisecond})
 	s.fake.turn = func(ctx context.Context, _ firn.ID, _ wire.Turn) (wire.Answer, error) {
 		timer := time.NewTimer(900 * time.Millisecond) // three times the body timeout
 		defer timer.Stop()
@@ -113,7 +113,7 @@ func TestSlowAnswer(t *testing.T) {
 
 // TestTooLargeHangsUp checks that the rest of an oversized body is not awaited.
 func TestTooLargeHangsUp(t *testing.T) {
-	s := newStand(t, api.Config{MaxBody: 100})
+	s := newFakeServer(t, api.Config{MaxBody: 100})
 	server := httptest.NewServer(api.Owner(s.http))
 	defer server.Close()
 	conn, err := net.Dial("tcp", server.Listener.Addr().String())

@@ -86,7 +86,7 @@ func shortDir(t *testing.T) string {
 }
 
 func TestServe(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	serve(t, api.ServeOptions{Handler: s.http, TCP: "127.0.0.1:0"})
 	both := serve(t, api.ServeOptions{Handler: s.http, TCP: "127.0.0.1:0", Socket: filepath.Join(shortDir(t), "deep", "s.sock")})
 	for path, perm := range map[string]os.FileMode{both.Socket: 0o600, filepath.Dir(both.Socket): 0o700, filepath.Join(both.home, "gateway", "address.json"): 0o600} {
@@ -132,7 +132,7 @@ func TestServe(t *testing.T) {
 }
 
 func TestServeRefuses(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	file := filepath.Join(shortDir(t), "file")
 	if err := os.WriteFile(file, []byte("precious"), 0o600); err != nil {
 		t.Fatal(err)
@@ -161,7 +161,7 @@ func TestServeRefuses(t *testing.T) {
 // TestSecondGateway checks that a second gateway for a home is refused with an error that
 // names the first.
 func TestSecondGateway(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	first := serve(t, api.ServeOptions{Handler: s.http})
 	_, err := tryServe(t, api.ServeOptions{Handler: s.http, Home: first.home, Socket: filepath.Join(shortDir(t), "other.sock")})
 	if !errors.Is(err, firn.ErrLocked) || !strings.Contains(err.Error(), fmt.Sprint(os.Getpid())) || !strings.Contains(err.Error(), "gateway") {
@@ -180,7 +180,7 @@ func TestSecondGateway(t *testing.T) {
 // TestHomeInUse checks that a command holding the home blocks a gateway, unless it hands
 // over its hold.
 func TestHomeInUse(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	home := shortDir(t)
 	hold, err := api.LockHome(vfs.OS{}, home, "command")
 	if err != nil {
@@ -199,7 +199,7 @@ func TestHomeInUse(t *testing.T) {
 // TestSocketLeftBehind checks that the socket of a killed gateway is replaced, and one with
 // a listener is not.
 func TestSocketLeftBehind(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	home := shortDir(t)
 	path := api.SocketPath(home)
 	if err := os.MkdirAll(filepath.Dir(path), 0o700); err != nil {
@@ -233,7 +233,7 @@ func TestSocketLeftBehind(t *testing.T) {
 // TestDrain checks that at shutdown listeners are notified, running turns may finish, and
 // new ones are rejected.
 func TestDrain(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	running, finish := make(chan struct{}), make(chan struct{})
 	s.fake.turn = func(context.Context, firn.ID, wire.Turn) (wire.Answer, error) {
 		close(running)
@@ -278,7 +278,7 @@ func TestDrain(t *testing.T) {
 
 // TestDrainEnds checks that a hanging turn does not block the shutdown.
 func TestDrainEnds(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	running := make(chan struct{})
 	s.fake.stream = func(ctx context.Context) iter.Seq2[wire.Event, error] {
 		return func(yield func(wire.Event, error) bool) {
@@ -317,7 +317,7 @@ func dial(t *testing.T, socket, request string) *bufio.Reader {
 // TestSlowHeads checks that clients that never finish the request header time out, while
 // others are served.
 func TestSlowHeads(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http, HeaderTimeout: 3 * time.Second})
 	var slow []*bufio.Reader
 	for range 20 {
@@ -335,7 +335,7 @@ func TestSlowHeads(t *testing.T) {
 
 // TestLargeHead checks that an oversized header is rejected.
 func TestLargeHead(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http})
 	conn := dial(t, at.Socket, "GET /healthz HTTP/1.1\r\nHost: x\r\n"+strings.Repeat("X-A: "+strings.Repeat("y", 1000)+"\r\n", 60)+"\r\n")
 	if line, _ := conn.ReadString('\n'); !strings.Contains(line, "200") {
@@ -350,7 +350,7 @@ func TestLargeHead(t *testing.T) {
 // TestSocketConnections checks that a full socket closes the connection idle longest with a
 // response, and refuses the new one if none is idle.
 func TestSocketConnections(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	inside, leave := make(chan struct{}), make(chan struct{})
 	s.fake.turn = func(context.Context, firn.ID, wire.Turn) (wire.Answer, error) {
 		inside <- struct{}{}
@@ -397,7 +397,7 @@ func TestSocketConnections(t *testing.T) {
 func TestReadiness(t *testing.T) {
 	calls := 0
 	fail := error(nil)
-	s := newStand(t, api.Config{Ready: func(context.Context) error { calls++; return fail }})
+	s := newFakeServer(t, api.Config{Ready: func(context.Context) error { calls++; return fail }})
 	if got := s.ask("GET", "/readyz"); got.status != 200 || !strings.Contains(got.body, "ready") {
 		t.Errorf("%d %s", got.status, got.body)
 	}
@@ -408,7 +408,7 @@ func TestReadiness(t *testing.T) {
 		t.Errorf("the disk was accessed %d times", calls)
 	}
 	fail = fmt.Errorf("write to /home/me: %w", firn.ErrNotSaved)
-	s = newStand(t, api.Config{Ready: func(context.Context) error { return fail }})
+	s = newFakeServer(t, api.Config{Ready: func(context.Context) error { return fail }})
 	if got := s.ask("GET", "/readyz"); got.status != 503 || strings.Contains(got.body, "/home/me") {
 		t.Errorf("%d %s", got.status, got.body)
 	}

@@ -46,7 +46,7 @@ const (
 	byOwner
 )
 
-func askers(s *stand) []asker {
+func askers(s *fakeServer) []asker {
 	bears := func(secret string) func() []change { return func() []change { return []change{bearing(secret)} } }
 	token := func(n wire.NewToken) func() []change { return bears(s.token(n)) }
 	gone := s.token(wire.NewToken{Name: "gone", Scope: wire.ScopeAdmin})
@@ -164,7 +164,7 @@ func (r rights) want(who int) int {
 
 // TestAuthMatrix requests every operation as every caller.
 func TestAuthMatrix(t *testing.T) {
-	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, Anthropic: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
+	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, Anthropic: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
 	s.fake.stream = nil
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	all := askers(s)
@@ -204,7 +204,7 @@ func TestAuthMatrix(t *testing.T) {
 
 // status requests an operation as a caller and returns the status. A stream is ended as
 // soon as it begins.
-func (s *stand) status(who asker, method, path, name string, streams bool) int {
+func (s *fakeServer) status(who asker, method, path, name string, streams bool) int {
 	s.t.Helper()
 	var h http.Handler = s.http
 	if who.socket {

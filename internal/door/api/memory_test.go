@@ -12,7 +12,7 @@ import (
 // TestNotesOfBoundTokens checks that a bound token has access only to the notes of its
 // agents or keys, and never to those of a project, which all agents share.
 func TestNotesOfBoundTokens(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	work := bearing(s.token(wire.NewToken{Name: "work", Scope: wire.ScopeWrite, Agents: []string{"work"}}))
 	ann := bearing(s.token(wire.NewToken{Name: "ann", Scope: wire.ScopeWrite, Keys: []string{"agent:main:telegram:direct:ann"}}))
 	tests := []struct {

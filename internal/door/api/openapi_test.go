@@ -67,7 +67,7 @@ var bodies = map[string]any{
 // TestEveryOperationAnswers requests every operation of the description. Requests and
 // responses must match it, and a caller with too small a scope must be rejected.
 func TestEveryOperationAnswers(t *testing.T) {
-	s := newStand(t, api.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, Anthropic: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
+	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, Anthropic: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	if doc.OpenAPI != "3.1.0" || doc.Info.Version != "1.2.3" {
 		t.Errorf("it is %s of %s", doc.OpenAPI, doc.Info.Version)
@@ -131,7 +131,7 @@ func foreign(string, http.Handler) http.Handler {
 }
 
 // scopes sends the request without a token and with a read-only token.
-func (s *stand) scopes(t *testing.T, op *openapi3.Operation, method, target string, read change) {
+func (s *fakeServer) scopes(t *testing.T, op *openapi3.Operation, method, target string, read change) {
 	t.Helper()
 	if op.Security != nil {
 		if len(*op.Security) != 0 || !slices.Contains([]string{"health", "readiness", "openapi", "login", "logout"}, op.OperationID) {
@@ -149,7 +149,7 @@ func (s *stand) scopes(t *testing.T, op *openapi3.Operation, method, target stri
 
 // refused reports whether a request is rejected for its scope. An accepted one fails
 // because of an unknown parameter, so that it has no effect.
-func (s *stand) refused(method, target string, who change) bool {
+func (s *fakeServer) refused(method, target string, who change) bool {
 	switch got := s.ask(method, target+"?nonsense=1", who); got.status {
 	case http.StatusForbidden:
 		return true
@@ -162,7 +162,7 @@ func (s *stand) refused(method, target string, who change) bool {
 }
 
 // streams opens a stream and ends it.
-func (s *stand) streams(t *testing.T, target string) {
+func (s *fakeServer) streams(t *testing.T, target string) {
 	t.Helper()
 	ctx, cancel := context.WithCancel(t.Context())
 	defer cancel()

@@ -14,7 +14,7 @@ import (
 // Only the owner and tokens with admin scope may see it.
 func TestPathsAreForTheOwner(t *testing.T) {
 	home := shortDir(t)
-	h := openHouse(t, home)
+	h := openRealServer(t, home)
 	session := must(h.owner.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main"}))(t)
 	must(h.owner.Turn(t.Context(), session.ID, wire.Turn{Text: "hello"}))(t)
 	secrets := map[wire.Scope]string{}

@@ -28,7 +28,7 @@ func TestProtocolExamples(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	r := &rehearsal{house: openHouseWith(t, shortDir(t), withPages), known: make(map[string]string)}
+	r := &rehearsal{realServer: openRealServerWith(t, shortDir(t), withPages), known: make(map[string]string)}
 	r.client = &http.Client{Transport: &http.Transport{DisableKeepAlives: true, DialContext: func(ctx context.Context, _, address string) (net.Conn, error) {
 		if address == "socket:80" {
 			return new(net.Dialer).DialContext(ctx, "unix", r.Socket)
@@ -102,7 +102,7 @@ func headAndBody(lines []string) (head []string, body string) {
 
 // rehearsal runs examples. Values that vary, such as IDs, are learned from the responses.
 type rehearsal struct {
-	*house
+	*realServer
 	client *http.Client
 	// known maps IDs, cursors and positions in the text to actual values.
 	known map[string]string
@@ -130,7 +130,7 @@ func (r *rehearsal) play(ctx context.Context, e example) error {
 	}
 	defer answer.Body.Close()
 	if answer.Header.Get("Content-Type") == "text/event-stream" {
-		return r.hear(e, answer)
+		return r.readEvents(e, answer)
 	}
 	body, err := io.ReadAll(answer.Body)
 	if err != nil {
@@ -156,8 +156,8 @@ func (r *rehearsal) heads(e example, answer *http.Response) error {
 	return nil
 }
 
-// hear compares a stream of events with the text, up to its last event.
-func (r *rehearsal) hear(e example, answer *http.Response) error {
+// readEvents compares a stream of events with the text, up to its last event.
+func (r *rehearsal) readEvents(e example, answer *http.Response) error {
 	if answer.StatusCode != e.status {
 		return fmt.Errorf("the status is %d", answer.StatusCode)
 	}

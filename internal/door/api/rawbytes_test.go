@@ -11,7 +11,7 @@ import (
 // TestExactBytes checks that raw lines and requests are returned byte for byte, including
 // those that a browser or an encoder would change.
 func TestExactBytes(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	const line = `{ "n": 12345678901234567890123,  "f":1.0, "10":1, "2":2 }`
 	s.fake.exact = json.RawMessage(line)
 	got := s.owner("GET", "/v1/sessions/aaaa-1/window?as=anthropic&file")

@@ -10,7 +10,7 @@ import (
 
 // TestSearchIsBoundToTheToken checks that searches are limited to the bounds of the token.
 func TestSearchIsBoundToTheToken(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	secret := bearing(s.token(wire.NewToken{Scope: wire.ScopeRead, Agents: []string{"work"}}))
 	if got := s.ask("GET", "/v1/search?q=lock", secret); got.status != 200 || !strings.Contains(strings.Join(s.fake.was(), " "), "Search lock [work]") {
 		t.Errorf("%d %s %v", got.status, got.body, s.fake.was())

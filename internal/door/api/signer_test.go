@@ -29,7 +29,7 @@ func signing(algorithm string, h func() hash.Hash, secret, body string) change {
 // nothing, and that tokens still work.
 func TestSignedHooks(t *testing.T) {
 	var log bytes.Buffer
-	s := newStand(t, api.Config{MaxBody: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
+	s := newFakeServer(t, api.Config{MaxBody: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	deployer := bearing(s.token(wire.NewToken{Name: "deployer", Scope: wire.ScopeHook}))
 	posing := bearing(s.token(wire.NewToken{Name: "hook:signed", Scope: wire.ScopeHook}))
 	const said = " {\"a\": 1}\r\n"
@@ -95,7 +95,7 @@ func failure(t *testing.T, r reply) string {
 // TestForwardedSigner checks that a gateway accepts a forwarded signed call for that hook
 // only.
 func TestForwardedSigner(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	for hook, status := range map[string]int{"signed": 200, "both": 404, "": 404} {
 		w := httptest.NewRecorder()
 		s.http.ServeForwarded(t.Context(), w, api.Forwarded{Method: "POST", URI: "/v1/hooks/signed", Caller: api.Principal{Name: "hook:signed", Scope: wire.ScopeHook, Hook: hook}, Body: []byte("{}")})

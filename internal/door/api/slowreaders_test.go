@@ -23,7 +23,7 @@ import (
 var noQuery client.Query
 
 // bigSession creates a session with one long line, besides small ones.
-func bigSession(t *testing.T, h *house, bytes int) firn.ID {
+func bigSession(t *testing.T, h *realServer, bytes int) firn.ID {
 	t.Helper()
 	made, err := h.owner.NewSession(t.Context(), wire.NewSession{Agent: "main", Title: "big"})
 	if err != nil {
@@ -37,8 +37,8 @@ func bigSession(t *testing.T, h *house, bytes int) firn.ID {
 	return made.ID
 }
 
-// deaf opens connections that send a request and never read.
-func deaf(t *testing.T, network, address, target, token string, n int) []net.Conn {
+// openStalled opens connections that send a request and never read.
+func openStalled(t *testing.T, network, address, target, token string, n int) []net.Conn {
 	t.Helper()
 	conns := make([]net.Conn, n)
 	for i := range conns {
@@ -84,7 +84,7 @@ func settledHeap() int64 {
 // every operation and never read it use at most 100 MB together. The owner on the socket
 // and another token are served meanwhile.
 func TestStalledClientsAreBounded(t *testing.T) {
-	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) { c.MaxBody = 64 << 20 })
+	h := openRealServerWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) { c.MaxBody = 64 << 20 })
 	id := bigSession(t, h, 15<<20)
 	var tokens []string
 	for _, name := range []string{"a", "b", "other"} {
@@ -110,8 +110,8 @@ func TestStalledClientsAreBounded(t *testing.T) {
 			conn.Close()
 			before := settledHeap()
 			most := int64(0)
-			conns := deaf(t, "tcp", h.TCP, target, tokens[0], 30)
-			conns = append(conns, deaf(t, "tcp", h.TCP, target, tokens[1], 30)...)
+			conns := openStalled(t, "tcp", h.TCP, target, tokens[0], 30)
+			conns = append(conns, openStalled(t, "tcp", h.TCP, target, tokens[1], 30)...)
 			for range 20 {
 				fresh, _ := ask(t, h.TCP, tokens[2])
 				fresh.Close()
@@ -138,7 +138,7 @@ func TestStalledClientsAreBounded(t *testing.T) {
 
 // TestLargePage checks that a streamed page has the same content as a buffered one.
 func TestLargePage(t *testing.T) {
-	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) { c.MaxBody = 64 << 20 })
+	h := openRealServerWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) { c.MaxBody = 64 << 20 })
 	id := bigSession(t, h, 1<<20)
 	made, err := h.tokens.Create(t.Context(), wire.NewToken{Name: "t", Scope: wire.ScopeRead})
 	if err != nil {
@@ -177,7 +177,7 @@ func TestLargePage(t *testing.T) {
 // TestResponseWaitsForMemory checks that a response waiting for memory proceeds as soon as a
 // stalled client times out.
 func TestResponseWaitsForMemory(t *testing.T) {
-	h := openHouseWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) {
+	h := openRealServerWith(t, shortDir(t), func(c *api.Config, _ *api.ServeOptions) {
 		c.MaxBody, c.AnswerMemory, c.Patience, c.WriteTimeout = 64<<20, 16<<20, 50*time.Millisecond, time.Hour
 	})
 	id := bigSession(t, h, 15<<20)
@@ -186,7 +186,7 @@ func TestResponseWaitsForMemory(t *testing.T) {
 		t.Fatal(err)
 	}
 	target := "/v1/sessions/" + string(id) + "/entries"
-	deaf(t, "tcp", h.TCP, target, made.Secret, 5)
+	openStalled(t, "tcp", h.TCP, target, made.Secret, 5)
 	conn, err := net.Dial("tcp", h.TCP)
 	if err != nil {
 		t.Fatal(err)

@@ -19,11 +19,11 @@ import (
 // user.
 const intruder = "FIRN_TEST_INTRUDER"
 
-var _ = childAs(intruder, intrude)
+var _ = childAs(intruder, connectAsOtherUser)
 
-// intrude connects to each socket named on its input, repeatedly until the next is named,
+// connectAsOtherUser connects to each socket named on its input, repeatedly until the next is named,
 // and prints the responses at the end of the input.
-func intrude() {
+func connectAsOtherUser() {
 	names := make(chan string)
 	go func() {
 		defer close(names)
@@ -52,8 +52,8 @@ func intrude() {
 	fmt.Println(tries, answered)
 }
 
-// asIntruder starts intrude as the user "nobody" of the system.
-func asIntruder(t *testing.T) (in io.WriteCloser, out *bufio.Reader) {
+// asOtherUser starts intrude as the user "nobody" of the system.
+func asOtherUser(t *testing.T) (in io.WriteCloser, out *bufio.Reader) {
 	t.Helper()
 	if os.Getuid() != 0 {
 		t.Fatal("this test must run as root: only root can become another user")
@@ -86,12 +86,12 @@ func asIntruder(t *testing.T) (in io.WriteCloser, out *bufio.Reader) {
 // another user who connects continuously never succeeds while 25 gateways start.
 func TestSocketIsNeverAccessibleToOthers(t *testing.T) {
 	defer syscall.Umask(syscall.Umask(0))
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	home := shortDir(t)
 	if err := os.Chmod(home, 0o777); err != nil {
 		t.Fatal(err)
 	}
-	in, out := asIntruder(t)
+	in, out := asOtherUser(t)
 	fmt.Fprintln(in, api.SocketPath(home))
 	if line, err := out.ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("%q %v", line, err)
@@ -117,13 +117,13 @@ func TestSocketIsNeverAccessibleToOthers(t *testing.T) {
 // TestSocketOfAnotherUser checks that a socket with permissions for all still rejects other
 // users, with an error that reveals nothing.
 func TestSocketOfAnotherUser(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	for path, mode := range map[string]os.FileMode{h.home: 0o755, h.Socket: 0o666} {
 		if err := os.Chmod(path, mode); err != nil {
 			t.Fatal(err)
 		}
 	}
-	in, out := asIntruder(t)
+	in, out := asOtherUser(t)
 	fmt.Fprintln(in, h.Socket)
 	if line, err := out.ReadString('\n'); err != nil || line != "ready\n" {
 		t.Fatalf("%q %v", line, err)

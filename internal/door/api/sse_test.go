@@ -24,7 +24,7 @@ import (
 )
 
 // listen opens a stream in this process as the owner.
-func (s *stand) listen(ctx context.Context, method, target string, changes ...change) *http.Response {
+func (s *fakeServer) listen(ctx context.Context, method, target string, changes ...change) *http.Response {
 	s.t.Helper()
 	r, err := http.NewRequestWithContext(ctx, method, "http://localhost"+target, nil)
 	if err != nil {
@@ -48,8 +48,8 @@ type received struct {
 	event    wire.Event
 }
 
-// hear reads events until the stream ends or there are enough.
-func hear(t *testing.T, in io.Reader, enough int) []received {
+// readEvents reads events until the stream ends or there are enough.
+func readEvents(t *testing.T, in io.Reader, enough int) []received {
 	t.Helper()
 	var all []received
 	for raw, err := range sse.Read(in) {
@@ -78,7 +78,7 @@ func names(all []received) []string {
 }
 
 func TestStreamOfASession(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	for i := range 3 {
 		s.fake.add("aaaa-1", fmt.Sprint(i))
 	}
@@ -88,7 +88,7 @@ func TestStreamOfASession(t *testing.T) {
 		t.Fatalf("%d %v", response.StatusCode, head)
 	}
 	s.fake.live <- wire.Event{Name: wire.DeltaText, Session: "aaaa-1", Data: json.RawMessage(`{"text":"a\nb\u2028"}`)}
-	all := hear(t, response.Body, 3)
+	all := readEvents(t, response.Body, 3)
 	slices.SortFunc(all, func(a, b received) int { return strings.Compare(a.name, b.name) }) // a delta may arrive earlier
 	if got, want := []string{all[0].name, all[1].id + " " + all[1].name, all[2].id + " " + all[2].name}, []string{"delta.text", "20 entry.appended", "30 entry.appended"}; !slices.Equal(got, want) {
 		t.Fatalf("received %q, want %q", got, want)
@@ -106,7 +106,7 @@ func TestStreamOfASession(t *testing.T) {
 // TestStreamResumes breaks the connection to a real server repeatedly and resumes with the
 // last event ID: nothing is missing or duplicated.
 func TestStreamResumes(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	server := httptest.NewServer(api.Owner(s.http))
 	defer server.Close()
 	const entries = 60
@@ -126,7 +126,7 @@ func TestStreamResumes(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		for _, h := range hear(t, response.Body, min(1+round%7, entries-len(texts))) {
+		for _, h := range readEvents(t, response.Body, min(1+round%7, entries-len(texts))) {
 			var e wire.Entry
 			var line struct{ Text string }
 			if err := errors.Join(json.Unmarshal(h.event.Data, &e), json.Unmarshal(e.Line, &line)); err != nil {
@@ -145,7 +145,7 @@ func TestStreamResumes(t *testing.T) {
 
 func TestHeartbeat(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, api.Config{Heartbeat: 15 * time.Second})
+		s := newFakeServer(t, api.Config{Heartbeat: 15 * time.Second})
 		begun := time.Now()
 		response := s.listen(t.Context(), "GET", "/v1/events")
 		read := func(want string) {
@@ -170,14 +170,14 @@ func TestHeartbeat(t *testing.T) {
 // is disconnected.
 func TestSlowListener(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		s := newStand(t, api.Config{Patience: 5 * time.Second})
+		s := newFakeServer(t, api.Config{Patience: 5 * time.Second})
 		for i := range 100 {
 			s.fake.add("aaaa-1", fmt.Sprint(i))
 		}
 		response := s.listen(t.Context(), "GET", "/v1/sessions/aaaa-1/events")
-		first := hear(t, response.Body, 3)
+		first := readEvents(t, response.Body, 3)
 		time.Sleep(time.Minute) // a fake minute
-		rest := hear(t, response.Body, -1)
+		rest := readEvents(t, response.Body, -1)
 		all := append(first, rest...)
 		last := all[len(all)-1]
 		before := all[len(all)-2]
@@ -186,7 +186,7 @@ func TestSlowListener(t *testing.T) {
 		}
 		// Nothing is missing from there on.
 		response = s.listen(t.Context(), "GET", "/v1/sessions/aaaa-1/events", with("Last-Event-ID", last.id))
-		again := hear(t, response.Body, 1)
+		again := readEvents(t, response.Body, 1)
 		if again[0].event.Pos != last.event.Pos+10 {
 			t.Errorf("after the gap at %d the next is %d", last.event.Pos, again[0].event.Pos)
 		}
@@ -198,7 +198,7 @@ func TestSlowListener(t *testing.T) {
 // ends.
 func TestDeadListener(t *testing.T) {
 	set := metrics.New(time.Now())
-	s := newStand(t, api.Config{WriteTimeout: 20 * time.Millisecond, Patience: time.Hour, Metrics: set})
+	s := newFakeServer(t, api.Config{WriteTimeout: 20 * time.Millisecond, Patience: time.Hour, Metrics: set})
 	ended := make(chan struct{})
 	s.fake.stream = func(ctx context.Context) iter.Seq2[wire.Event, error] {
 		return func(yield func(wire.Event, error) bool) {
@@ -222,12 +222,12 @@ func TestDeadListener(t *testing.T) {
 
 func TestGapAndByeOfTheGateway(t *testing.T) {
 	for _, name := range []string{wire.Gap, wire.Bye} {
-		s := newStand(t, api.Config{})
+		s := newFakeServer(t, api.Config{})
 		s.fake.add("aaaa-1", "x")
 		response := s.listen(t.Context(), "GET", "/v1/sessions/aaaa-1/events")
-		hear(t, response.Body, 1)
+		readEvents(t, response.Body, 1)
 		s.fake.live <- wire.Event{Name: name, Session: "aaaa-1"}
-		all := hear(t, response.Body, -1) // returns because the stream ends
+		all := readEvents(t, response.Body, -1) // returns because the stream ends
 		if len(all) != 1 || all[0].name != name {
 			t.Errorf("received %q", names(all))
 		}
@@ -238,7 +238,7 @@ func TestGapAndByeOfTheGateway(t *testing.T) {
 }
 
 func TestByeOnDrain(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	response := s.listen(t.Context(), "GET", "/v1/events")
 	turned := make(chan struct{})
 	s.fake.stream = func(context.Context) iter.Seq2[wire.Event, error] {
@@ -250,11 +250,11 @@ func TestByeOnDrain(t *testing.T) {
 	}
 	talk := s.listen(t.Context(), "POST", "/v1/sessions/aaaa-1/turns", with("Accept", "text/event-stream"))
 	s.http.Drain()
-	if all := hear(t, response.Body, -1); len(all) != 1 || all[0].name != wire.Bye {
+	if all := readEvents(t, response.Body, -1); len(all) != 1 || all[0].name != wire.Bye {
 		t.Errorf("received %q", names(all))
 	}
 	close(turned)
-	if all := hear(t, talk.Body, -1); len(all) != 2 || all[1].name != wire.TurnCompleted {
+	if all := readEvents(t, talk.Body, -1); len(all) != 2 || all[1].name != wire.TurnCompleted {
 		t.Errorf("the turn was not allowed to finish: %q", names(all))
 	}
 	for target, status := range map[string]int{"/v1/events": 503, "/readyz": 503, "/healthz": 200, "/v1/models": 200} {
@@ -268,10 +268,10 @@ func TestByeOnDrain(t *testing.T) {
 }
 
 func TestStreamOfATurn(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	stream := with("Accept", "application/json;q=0.1, text/event-stream")
 	response := s.listen(t.Context(), "POST", "/v1/sessions/aaaa-1/turns", stream, sending(wire.Turn{Text: "hi", ID: "m"}))
-	all := hear(t, response.Body, -1)
+	all := readEvents(t, response.Body, -1)
 	if got := names(all); !slices.Equal(got, []string{" turn.started", " delta.text", " turn.completed"}) {
 		t.Errorf("received %q", got)
 	}
@@ -295,7 +295,7 @@ func TestStreamOfATurn(t *testing.T) {
 
 // TestStreamsThatFail checks that errors and panics in a stream are sent as events.
 func TestStreamsThatFail(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	for name, end := range map[string]func(yield func(wire.Event, error) bool){
 		"an error": func(yield func(wire.Event, error) bool) {
 			yield(wire.Event{}, fmt.Errorf("read it: %w", firn.ErrCorrupt))
@@ -317,7 +317,7 @@ func TestStreamsThatFail(t *testing.T) {
 }
 
 func TestBoundListener(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	secret := s.token(wire.NewToken{Scope: wire.ScopeRead, Agents: []string{"work"}})
 	response := s.listen(t.Context(), "GET", "/v1/events", bearing(secret))
 	for _, id := range []firn.ID{"aaaa-1", "aaaa-2", "nobody", "bbbb-1", "cccc-1"} {
@@ -325,7 +325,7 @@ func TestBoundListener(t *testing.T) {
 	}
 	s.fake.live <- wire.Event{Name: wire.Bye}
 	var got []string
-	for _, h := range hear(t, response.Body, -1) {
+	for _, h := range readEvents(t, response.Body, -1) {
 		got = append(got, h.id+string(h.event.Session)+" "+h.name)
 	}
 	if want := []string{"aaaa-2 turn.started", "cccc-1 turn.started", " bye"}; !slices.Equal(got, want) {

@@ -115,7 +115,7 @@ func readStored(t *testing.T, c *client.Client, long string) {
 
 // TestStoredIsForAdmins checks that only administrators can read the store.
 func TestStoredIsForAdmins(t *testing.T) {
-	h := openHouse(t, shortDir(t))
+	h := openRealServer(t, shortDir(t))
 	for name, n := range map[string]wire.NewToken{
 		"read": {Scope: wire.ScopeRead}, "write": {Scope: wire.ScopeWrite}, "bound": {Scope: wire.ScopeWrite, Agents: []string{"main"}},
 	} {

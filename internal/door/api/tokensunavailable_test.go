@@ -14,26 +14,26 @@ import (
 	"firn.dev/wire"
 )
 
-// farKeep is a token file that behaves like remote storage and can be unavailable.
-type farKeep struct {
+// unavailableStorage is a token file that behaves like remote storage and can be unavailable.
+type unavailableStorage struct {
 	*token.File
 	away atomic.Bool
 }
 
-func (k *farKeep) Load(ctx context.Context, known uint64) ([]byte, uint64, error) {
+func (k *unavailableStorage) Load(ctx context.Context, known uint64) ([]byte, uint64, error) {
 	if k.away.Load() {
 		return nil, 0, firn.ErrUnavailable
 	}
 	return k.File.Load(ctx, known)
 }
 
-func (k *farKeep) Watch(ctx context.Context, _ func()) { <-ctx.Done() }
+func (k *unavailableStorage) Watch(ctx context.Context, _ func()) { <-ctx.Done() }
 
 // TestTokenStorageUnavailable checks that while the token storage is unavailable, known
 // tokens may read but not write, and unknown ones are asked to retry.
 func TestTokenStorageUnavailable(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
-		keep := &farKeep{File: token.NewFile(faultfs.New(), "/tokens.json")}
+		keep := &unavailableStorage{File: token.NewFile(faultfs.New(), "/tokens.json")}
 		tokens, err := token.Open(t.Context(), keep, time.Now)
 		if err != nil {
 			t.Fatal(err)

@@ -20,7 +20,7 @@ func lockOf(home string) string { return filepath.Join(home, "gateway", "lock") 
 // TestLostLock checks that a gateway whose lock file or gateway directory was deleted still
 // blocks a second one and recreates the file.
 func TestLostLock(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http, WatchEvery: time.Millisecond})
 	for name, lose := range map[string]func() error{
 		"deleted": func() error { return os.Remove(lockOf(at.home)) },
@@ -52,7 +52,7 @@ func TestLostLock(t *testing.T) {
 // TestLostHome checks that a gateway shuts down if another process takes its lock, which is
 // possible where a home directory cannot be locked.
 func TestLostHome(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	home := shortDir(t)
 	hold, err := api.LockHome(onlyFiles{vfs.OS{}}, home, "gateway")
 	if err != nil {
@@ -79,7 +79,7 @@ type onlyFiles struct{ vfs.FS }
 // TestLostSocket checks that a deleted socket is recreated. A socket of another process in
 // its place is not touched, even at the end, and the gateway is not ready meanwhile.
 func TestLostSocket(t *testing.T) {
-	s := newStand(t, api.Config{})
+	s := newFakeServer(t, api.Config{})
 	at := serve(t, api.ServeOptions{Handler: s.http, WatchEvery: time.Millisecond})
 	healthy := func() bool {
 		conn, err := net.Dial("unix", at.Socket)

@@ -9,13 +9,13 @@ import (
 	"firn.dev/wire"
 )
 
-// ear records the output sent to a client.
-type ear struct{ strings.Builder }
+// fakeClient records the output sent to a client.
+type fakeClient struct{ strings.Builder }
 
-func (*ear) KeepAlive()         {}
-func (*ear) Think(string)       {}
-func (*ear) Entry(firn.EntryID) {}
-func (e *ear) Text(piece string, round bool) {
+func (*fakeClient) KeepAlive()         {}
+func (*fakeClient) Think(string)       {}
+func (*fakeClient) Entry(firn.EntryID) {}
+func (e *fakeClient) Text(piece string, round bool) {
 	if round {
 		e.WriteString("|")
 	}
@@ -42,7 +42,7 @@ func TestGaps(t *testing.T) {
 		"let me|one two":  {piece("let me"), used, piece("one two"), done},
 		"let me|one two ": {piece("let me"), used, gap, done, piece(" ")},
 	} {
-		received := &ear{}
+		received := &fakeClient{}
 		turn := &Turn{to: received, next: true}
 		for _, e := range events {
 			if turn.handle(e) {
@@ -57,7 +57,7 @@ func TestGaps(t *testing.T) {
 			t.Errorf("remembered is %q, sent was %q", remembered.Text(), joined)
 		}
 	}
-	received := &ear{}
+	received := &fakeClient{}
 	(&Turn{to: received, next: true}).handle(report(wire.TurnCompleted, wire.Answer{Text: "NO_REPLY", Silent: true}))
 	if received.String() != "" {
 		t.Errorf("content that is not for the user was sent: %q", received)

@@ -22,8 +22,8 @@ import (
 	"firn.dev/wire"
 )
 
-// stand is a gateway and an MCP client in one process.
-type stand struct {
+// testServer is a gateway and an MCP client in one process.
+type testServer struct {
 	*sdk.ClientSession
 	t        *testing.T
 	c        *client.Client
@@ -32,10 +32,10 @@ type stand struct {
 	changed chan string
 }
 
-// newStand creates a gateway whose model calls play for each message.
-func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
+// newTestServer creates a gateway whose model calls play for each message.
+func newTestServer(t *testing.T, play func(last string) scripted.Step) *testServer {
 	t.Helper()
-	s := &stand{t: t, progress: make(chan string, 100), changed: make(chan string, 1000)}
+	s := &testServer{t: t, progress: make(chan string, 100), changed: make(chan string, 1000)}
 	st, err := filestore.Open(t.TempDir(), filestore.Options{})
 	s.must(err)
 	var model *scripted.Model
@@ -74,7 +74,7 @@ func newStand(t *testing.T, play func(last string) scripted.Step) *stand {
 	return s
 }
 
-func (s *stand) must(err error) {
+func (s *testServer) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -82,7 +82,7 @@ func (s *stand) must(err error) {
 }
 
 // tool calls a tool and returns its text.
-func (s *stand) tool(name string, args any) (string, bool) {
+func (s *testServer) tool(name string, args any) (string, bool) {
 	s.t.Helper()
 	result, err := s.CallTool(s.t.Context(), &sdk.CallToolParams{Name: name, Arguments: args})
 	s.must(err)
@@ -94,7 +94,7 @@ func (s *stand) tool(name string, args any) (string, bool) {
 func echo(last string) scripted.Step { return scripted.Reply("re: " + last) }
 
 // filled creates a session of many messages, one of them long, and returns their IDs.
-func (s *stand) filled(n int) (firn.ID, []firn.EntryID) {
+func (s *testServer) filled(n int) (firn.ID, []firn.EntryID) {
 	s.t.Helper()
 	session, err := s.c.NewSession(s.t.Context(), wire.NewSession{})
 	s.must(err)
@@ -116,7 +116,7 @@ func (s *stand) filled(n int) (firn.ID, []firn.EntryID) {
 // TestReading checks that results are limited, contain the position to continue from, and
 // are found by name.
 func TestReading(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	id, entries := s.filled(300)
 	text, _ := s.tool("read_session", readArgs{Session: string(id)})
 	if !strings.Contains(text, "message 300.") || !strings.Contains(text, "message 271.") || strings.Contains(text, "message 270.") ||
@@ -149,7 +149,7 @@ func TestReading(t *testing.T) {
 // TestSending checks the progress notifications, and that a canceled call stops its turn
 // and records that.
 func TestSending(t *testing.T) {
-	s := newStand(t, func(last string) scripted.Step {
+	s := newTestServer(t, func(last string) scripted.Step {
 		if last == "hang" {
 			return scripted.Hang(1_000, scripted.Reply(strings.Repeat("on and on ", 1000)))
 		}
@@ -193,7 +193,7 @@ func TestSending(t *testing.T) {
 
 // TestDirectory checks that messages record the directory that the client names.
 func TestDirectory(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	for _, c := range []struct{ dir, want string }{
 		{"/home/ann/shop", "/home/ann/shop"}, {"/home/ann/shop", "/home/ann/shop"}, {"", "/home/ann/shop"},
 		{"/home/ann/other", "/home/ann/shop then /home/ann/other"},

@@ -18,7 +18,7 @@ import (
 
 // TestResources checks the list, whose pages are complete, and each kind of resource.
 func TestResources(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	id, entries := s.filled(130)
 	for range 4 { // more than a page of the test
 		s.filled(2)
@@ -55,7 +55,7 @@ func TestResources(t *testing.T) {
 
 // TestImageResource checks that the image of a message is a binary resource.
 func TestImageResource(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	session, err := s.c.NewSession(t.Context(), wire.NewSession{})
 	s.must(err)
 	line, err := native.New().Append(nil, firn.NewEntry(&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Image{Data: "iVBORw0KGgo=", MimeType: "image/png"}}}))
@@ -91,7 +91,7 @@ func FuzzURI(f *testing.F) {
 
 // TestPrompts checks each prompt, with and without what it needs.
 func TestPrompts(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	id, _ := s.filled(3)
 	get := func(name string, arguments map[string]string) (string, error) {
 		result, err := s.GetPrompt(t.Context(), &sdk.GetPromptParams{Name: name, Arguments: arguments})
@@ -130,7 +130,7 @@ func TestPrompts(t *testing.T) {
 // TestCompletions checks the completion of each argument, and that every prompt and template
 // is in the table.
 func TestCompletions(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	id, entries := s.filled(3)
 	_, err := s.c.NewSession(t.Context(), wire.NewSession{Key: "agent:main:notes", Title: "An odd title"})
 	s.must(err)
@@ -192,7 +192,7 @@ func TestCompletions(t *testing.T) {
 // TestNotifications checks that a client learns of new sessions, and of each change of a
 // session until it unsubscribes.
 func TestNotifications(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	id, _ := s.filled(2)
 	uri := sessionURI(id)
 	// The events may be followed a moment later than the client began to listen.
@@ -220,7 +220,7 @@ func TestNotifications(t *testing.T) {
 // TestSubscribing checks which resources can be subscribed to, and that two subscriptions of
 // one resource are one follower.
 func TestSubscribing(t *testing.T) {
-	s := newStand(t, echo)
+	s := newTestServer(t, echo)
 	id, _ := s.filled(2)
 	w := newWatcher(t.Context(), &toolServer{c: s.c})
 	defer w.close()

@@ -77,7 +77,7 @@ func TestClientLeaves(t *testing.T) {
 }
 
 // stopped waits until the log of a session contains a stopped turn.
-func (s *stand) stopped(id string) {
+func (s *testServer) stopped(id string) {
 	s.t.Helper()
 	session, err := s.owner.Session(s.t.Context(), id)
 	s.must(err)
@@ -90,8 +90,8 @@ func (s *stand) stopped(id string) {
 	}
 }
 
-// TestDeletedConversation checks that a conversation that is neither the latest of its session nor
-// cached is found in the log, and similar ones are not.
+// TestDeletedConversation checks that a conversation that is neither the latest of its
+// session nor cached is found in the log, and similar ones are not.
 func TestDeletedConversation(t *testing.T) {
 	s := open(t, t.TempDir())
 	messages := []object{says("user", "a")}

@@ -29,8 +29,8 @@ import (
 	"firn.dev/wire"
 )
 
-// stand is a gateway over HTTP with a model controlled by the test.
-type stand struct {
+// testServer is a gateway over HTTP with a model controlled by the test.
+type testServer struct {
 	t       *testing.T
 	home    string
 	st      store.Store
@@ -48,15 +48,15 @@ type stand struct {
 }
 
 // open opens a home.
-func open(t *testing.T, home string) *stand {
+func open(t *testing.T, home string) *testServer {
 	t.Helper()
 	return openAgain(t, home, "")
 }
 
 // openAgain opens a home that already has a token.
-func openAgain(t *testing.T, home, secret string) *stand {
+func openAgain(t *testing.T, home, secret string) *testServer {
 	t.Helper()
-	s := &stand{t: t, home: home}
+	s := &testServer{t: t, home: home}
 	var err error
 	s.st, err = filestore.Open(home, filestore.Options{})
 	s.must(err)
@@ -95,7 +95,7 @@ func openAgain(t *testing.T, home, secret string) *stand {
 }
 
 // step returns the answer to a request: from play, or an echo.
-func (s *stand) step(req provider.Request) scripted.Step {
+func (s *testServer) step(req provider.Request) scripted.Step {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	s.asked = append(s.asked, req)
@@ -116,7 +116,7 @@ func (s *stand) step(req provider.Request) scripted.Step {
 	return scripted.Reply("re: " + last)
 }
 
-func (s *stand) must(err error) {
+func (s *testServer) must(err error) {
 	s.t.Helper()
 	if err != nil {
 		s.t.Fatal(err)
@@ -124,7 +124,7 @@ func (s *stand) must(err error) {
 }
 
 // close closes everything, once.
-func (s *stand) close() {
+func (s *testServer) close() {
 	if s.server == nil {
 		return
 	}
@@ -135,15 +135,15 @@ func (s *stand) close() {
 	s.must(s.st.Close())
 }
 
-// reopen returns the stand after a restart.
-func (s *stand) reopen() *stand {
+// reopen returns the server after a restart.
+func (s *testServer) reopen() *testServer {
 	s.t.Helper()
 	s.close()
 	return openAgain(s.t, s.home, s.token)
 }
 
 // ask sends a request and returns the response and its body.
-func (s *stand) ask(method, path string, body any, header ...string) (*http.Response, string) {
+func (s *testServer) ask(method, path string, body any, header ...string) (*http.Response, string) {
 	s.t.Helper()
 	var in io.Reader
 	if body != nil {
@@ -172,7 +172,7 @@ func (s *stand) ask(method, path string, body any, header ...string) (*http.Resp
 type object = map[string]any
 
 // answer sends a request that must succeed.
-func (s *stand) answer(method, path string, body any, header ...string) object {
+func (s *testServer) answer(method, path string, body any, header ...string) object {
 	s.t.Helper()
 	response, data := s.ask(method, path, body, header...)
 	if response.StatusCode != http.StatusOK {
@@ -184,7 +184,7 @@ func (s *stand) answer(method, path string, body any, header ...string) object {
 }
 
 // refused sends a request that must be rejected.
-func (s *stand) refused(status int, method, path string, body any, header ...string) object {
+func (s *testServer) refused(status int, method, path string, body any, header ...string) object {
 	s.t.Helper()
 	response, data := s.ask(method, path, body, header...)
 	var out struct{ Error object }
@@ -216,7 +216,7 @@ func at(v any, path ...any) any {
 func says(role, text string) object { return object{"role": role, "content": text} }
 
 // chat sends messages and returns the answer and the session.
-func (s *stand) chat(body object, header ...string) (text, session string) {
+func (s *testServer) chat(body object, header ...string) (text, session string) {
 	s.t.Helper()
 	out := s.answer("POST", "/v1/chat/completions", body, header...)
 	text, _ = at(out, "choices", 0, "message", "content").(string)
@@ -225,7 +225,7 @@ func (s *stand) chat(body object, header ...string) (text, session string) {
 }
 
 // log returns the messages of a session, branch by branch.
-func (s *stand) log(id string) string {
+func (s *testServer) log(id string) string {
 	s.t.Helper()
 	var lines []string
 	for e, err := range s.owner.Entries(s.t.Context(), firn.ID(id), client.EntryQuery{View: wire.ViewBranch}) {
@@ -240,7 +240,7 @@ func (s *stand) log(id string) string {
 }
 
 // sessions returns the number of sessions.
-func (s *stand) sessions() int {
+func (s *testServer) sessions() int {
 	s.t.Helper()
 	page, err := s.owner.SessionsPage(s.t.Context(), client.Query{})
 	s.must(err)
@@ -248,7 +248,7 @@ func (s *stand) sessions() int {
 }
 
 // last returns the last request to the model.
-func (s *stand) last() provider.Request {
+func (s *testServer) last() provider.Request {
 	s.mu.Lock()
 	defer s.mu.Unlock()
 	return s.asked[len(s.asked)-1]
@@ -263,7 +263,7 @@ func seen(req provider.Request) string {
 	return strings.Join(lines, "\n")
 }
 
-func (s *stand) want(got, want string) {
+func (s *testServer) want(got, want string) {
 	s.t.Helper()
 	if got != want {
 		s.t.Errorf("it is\n%s\nwant\n%s", got, want)

@@ -19,7 +19,7 @@ import (
 )
 
 // fill appends messages to several sessions.
-func (b *bed) fill(sessions, messages int) {
+func (b *testIndex) fill(sessions, messages int) {
 	for s := range sessions {
 		entries := make([]firn.Entry, messages)
 		for i := range entries {
@@ -32,7 +32,7 @@ func (b *bed) fill(sessions, messages int) {
 // TestDamagedIndexIsRebuilt damages and deletes the index in every way; searches return the same
 // results afterwards.
 func TestDamagedIndexIsRebuilt(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(5, 20)
 	want := entries(b.search("flaky message"))
 	path := filepath.Join(b.dir, "index", fileName)
@@ -70,7 +70,7 @@ func TestDamagedIndexIsRebuilt(t *testing.T) {
 // TestRebuildFails checks that a failed rebuild is not reported as running: callers would
 // wait for it forever.
 func TestRebuildFails(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(1, 2)
 	b.search("flaky")
 	if err := os.MkdirAll(filepath.Join(b.dir, "index", freshName, "in the way"), 0o700); err != nil {
@@ -96,7 +96,7 @@ func TestIndexIsDamagedInUse(t *testing.T) {
 		rounds = 2
 	}
 	for range rounds {
-		b := newBed(t)
+		b := newTestIndex(t)
 		b.fill(5, 40)
 		b.search("flaky")
 		b.reopen()
@@ -135,7 +135,7 @@ func TestIndexIsDamagedInUse(t *testing.T) {
 // TestCheckRemovesDamagedIndex checks that Check reports damaged pages that no search has
 // read, and that the index is rebuilt afterwards.
 func TestCheckRemovesDamagedIndex(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(5, 40)
 	b.search("flaky")
 	b.reopen()
@@ -173,7 +173,7 @@ func TestCheckFinds(t *testing.T) {
 		"update days set docs = docs + 1",
 		"delete from sessions where sid = 'sess-0'",
 	} {
-		b := newBed(t)
+		b := newTestIndex(t)
 		b.fill(2, 5)
 		b.search("flaky")
 		if d, err := b.index.Check(context.Background()); err != nil || len(d) > 0 {
@@ -201,7 +201,7 @@ func TestCheckFinds(t *testing.T) {
 
 // TestSearchWhileBuilding searches, appends and rebuilds concurrently.
 func TestSearchWhileBuilding(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(10, 30)
 	b.search("flaky")
 	done := make(chan struct{})
@@ -247,7 +247,7 @@ func TestSearchWhileBuilding(t *testing.T) {
 // TestPurgeLeavesNothing purges many of the messages of an index with many pages, and searches
 // every byte of it for them.
 func TestPurgeLeavesNothing(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	rng := rand.New(rand.NewPCG(9, 9))
 	word := func() string {
 		w := make([]byte, 12)
@@ -300,7 +300,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 
 // TestCrashWhilePurging crashes between the purge and the index update.
 func TestCrashWhilePurging(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	e := firn.NewEntry(firn.UserText("a secret called zyxwvutsrq").Body)
 	b.append("sess-1", e, firn.NewEntry(firn.UserText("and more").Body))
 	b.search("secret")

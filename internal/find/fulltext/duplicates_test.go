@@ -11,7 +11,7 @@ import (
 // TestOriginalIsShown checks that a match in a session and its forks shows the session,
 // with the forks as its copies.
 func TestOriginalIsShown(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i := range 20 {
 		said := firn.NewEntry(firn.UserText(fmt.Sprintf("number%d is about the flaky lock in the test of the journal and nothing else", i)).Body)

@@ -87,9 +87,9 @@ func (f *fakeEmbedder) setAnswer(answer func([][]float32) ([][]float32, error)) 
 	f.answer = answer
 }
 
-// embeddedBed has a bed whose messages have vectors: one about a lorry among others.
-func embeddedBed(t *testing.T, e *fakeEmbedder) *bed {
-	b := newBed(t)
+// embeddedIndex returns an index whose messages have vectors: one about a lorry among others.
+func embeddedIndex(t *testing.T, e *fakeEmbedder) *testIndex {
+	b := newTestIndex(t)
 	b.index.opts.Embedder = e
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for i, text := range []string{"We acquired the lorry.", "The weather in spring is mild.", "My sister plays chess.", "The roof of the barn leaks.", "Bread needs salt and patience.", "The password=hunter2hunter2 is new.", "This is hidden gossip.", "Birds sing early."} {
@@ -104,7 +104,7 @@ func embeddedBed(t *testing.T, e *fakeEmbedder) *bed {
 }
 
 // embedded waits until all messages have a vector.
-func (b *bed) embedded() {
+func (b *testIndex) embedded() {
 	b.t.Helper()
 	b.index.Start()
 	basetest.Eventually(b.t, "all messages have a vector", func() bool {
@@ -119,7 +119,7 @@ const otherWords = "Which automobile did they purchase yesterday afternoon?"
 // neither hidden messages nor secrets.
 func TestVectorsFindOtherWords(t *testing.T) {
 	e := &fakeEmbedder{name: "fake"}
-	b := embeddedBed(t, e)
+	b := embeddedIndex(t, e)
 	if hits := b.search(otherWords); len(hits) > 0 && hits[0].Entry == "e0" && hits[0].Parts["vector"] > 0 {
 		t.Fatalf("the vectors are there before they are computed: %v", hits[0].Parts)
 	}
@@ -156,7 +156,7 @@ func TestVectorsAreResumed(t *testing.T) {
 		}
 		return v, nil
 	}}
-	b := embeddedBed(t, first)
+	b := embeddedIndex(t, first)
 	b.index.Start()
 	basetest.Eventually(t, "the endpoint failed", func() bool { return b.index.State().Vectors.Failed == "interrupted" })
 	b.reopen()
@@ -208,7 +208,7 @@ func TestVectorsAreOptional(t *testing.T) {
 	} {
 		t.Run(name, func(t *testing.T) {
 			e := &fakeEmbedder{name: "fake", answer: answer}
-			b := embeddedBed(t, e)
+			b := embeddedIndex(t, e)
 			b.index.Start()
 			basetest.Eventually(t, "the endpoint failed", func() bool { return b.index.State().Vectors.Failed != "" })
 			for range 3 {
@@ -234,7 +234,7 @@ func TestVectorsAreOptional(t *testing.T) {
 }
 
 // hasVector reports whether a file of the index contains the vector of a text, or its signs.
-func (b *bed) hasVector(text string) bool {
+func (b *testIndex) hasVector(text string) bool {
 	b.t.Helper()
 	vectors, err := (&fakeEmbedder{}).Embed(b.t.Context(), []string{text})
 	if err != nil {
@@ -259,7 +259,7 @@ func (b *bed) hasVector(text string) bool {
 }
 
 // numbers returns the numbers of vectors, of signs and of queued rows.
-func (b *bed) numbers() (vectors, signs, queued int) {
+func (b *testIndex) numbers() (vectors, signs, queued int) {
 	b.t.Helper()
 	db, done, err := b.index.use(b.t.Context())
 	if err != nil {
@@ -275,7 +275,7 @@ func (b *bed) numbers() (vectors, signs, queued int) {
 // TestVectorsOfTextPurgedMeanwhile purges a message while it is embedded.
 func TestVectorsOfTextPurgedMeanwhile(t *testing.T) {
 	const text = "We acquired the lorry."
-	var b *bed
+	var b *testIndex
 	var once sync.Once
 	e := &fakeEmbedder{name: "fake"}
 	e.ask = func(ctx context.Context, texts []string) error {
@@ -291,7 +291,7 @@ func TestVectorsOfTextPurgedMeanwhile(t *testing.T) {
 		}
 		return nil
 	}
-	b = embeddedBed(t, e)
+	b = embeddedIndex(t, e)
 	b.embedded()
 	if !slices.Contains(e.sent(), text) {
 		t.Fatal("the message was not embedded")
@@ -311,7 +311,7 @@ func TestVectorsOfTextPurgedMeanwhile(t *testing.T) {
 // is embedded again.
 func TestVectorsOfChangedTextStayQueued(t *testing.T) {
 	e := &fakeEmbedder{name: "fake"}
-	b := embeddedBed(t, e)
+	b := embeddedIndex(t, e)
 	b.embedded()
 	db, done, err := b.index.use(t.Context())
 	if err != nil {
@@ -337,7 +337,7 @@ func TestVectorsOfChangedTextStayQueued(t *testing.T) {
 // is out of order.
 func TestVectorsOfLostMessages(t *testing.T) {
 	e := &fakeEmbedder{name: "fake"}
-	b := embeddedBed(t, e)
+	b := embeddedIndex(t, e)
 	b.append("s0", firn.UserText("It is red."))
 	b.embedded()
 	if vectors, _, _ := b.numbers(); vectors != 8 {
@@ -378,7 +378,7 @@ func TestEmbeddingOutlivesCancelledSearch(t *testing.T) {
 		}
 		return nil
 	}}
-	b := embeddedBed(t, e)
+	b := embeddedIndex(t, e)
 	b.embedded()
 	q, err := search.Parse(otherWords, time.Now())
 	if err != nil {
@@ -430,7 +430,7 @@ func TestEmbeddingRejectedTexts(t *testing.T) {
 		}
 	}
 	e := &fakeEmbedder{name: "fake", ask: reject()}
-	b := embeddedBed(t, e)
+	b := embeddedIndex(t, e)
 	b.search("something") // builds the index
 	if err := b.index.embedding.fill(t.Context()); !errors.Is(err, ErrRejected) {
 		t.Errorf("all texts are rejected: %v", err)
@@ -474,7 +474,7 @@ func TestEmbeddingRejectedTexts(t *testing.T) {
 // each time.
 func TestEmbeddingSendsOnce(t *testing.T) {
 	e := &fakeEmbedder{name: "fake"}
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.index.opts.Embedder = e
 	b.index.opts.SourceOf = func(context.Context, firn.ID) Origin { return Origin{Tool: "codex"} }
 	for i := range 6 {
@@ -498,7 +498,7 @@ func TestEmbeddingMasksBeforeCutting(t *testing.T) {
 	key := "sk-" + "ant-api03-" + strings.Repeat("Ab3dEf7hIj", 5)
 	for _, before := range []int{4, 8, 14, 20} {
 		e := &fakeEmbedder{name: "fake"}
-		b := newBed(t)
+		b := newTestIndex(t)
 		b.index.opts.Embedder = e
 		text := strings.Repeat("word ", maxEmbedded/5)[:maxEmbedded-before-1] + " " + key
 		b.append("s", firn.UserText(text))
@@ -515,7 +515,7 @@ func TestEmbeddingMasksBeforeCutting(t *testing.T) {
 // TestVectorsOfPurgedTextAreErased checks that no vector of a purged message is left.
 func TestVectorsOfPurgedTextAreErased(t *testing.T) {
 	e := &fakeEmbedder{name: "fake"}
-	b := embeddedBed(t, e)
+	b := embeddedIndex(t, e)
 	b.embedded()
 	holds := func() bool { return b.hasVector("We acquired the lorry.") }
 	if !holds() {
@@ -535,7 +535,7 @@ func TestVectorsOfPurgedTextAreErased(t *testing.T) {
 // TestNearestVectors compares the scan of signs with the cosines of all vectors.
 func TestNearestVectors(t *testing.T) {
 	rng := basetest.Random(t)
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.append("s", firn.UserText("something"))
 	b.search("something")
 	db, done, err := b.index.use(t.Context())
@@ -600,7 +600,7 @@ func childEmbed(index *Index) error {
 // TestVectorsKilled kills a process with SIGKILL again and again while it writes vectors. In
 // the end each message has one, and those that were written are not computed again.
 func TestVectorsKilled(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(6, 20)
 	b.search("something") // builds the index
 	b.reopen()

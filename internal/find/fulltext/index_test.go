@@ -15,8 +15,8 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// bed is a store with an index.
-type bed struct {
+// testIndex is a store with an index.
+type testIndex struct {
 	t     testing.TB
 	dir   string
 	files *filestore.Store
@@ -28,7 +28,7 @@ type bed struct {
 }
 
 // sound fails the test if the index was ever found damaged.
-func (b *bed) sound() {
+func (b *testIndex) sound() {
 	b.t.Helper()
 	b.mu.Lock()
 	defer b.mu.Unlock()
@@ -37,14 +37,14 @@ func (b *bed) sound() {
 	}
 }
 
-func newBed(t testing.TB) *bed {
-	b := &bed{t: t, dir: t.TempDir()}
+func newTestIndex(t testing.TB) *testIndex {
+	b := &testIndex{t: t, dir: t.TempDir()}
 	b.open()
 	t.Cleanup(func() { b.store.Close() })
 	return b
 }
 
-func (b *bed) open() {
+func (b *testIndex) open() {
 	b.t.Helper()
 	files, err := filestore.Open(b.dir, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
@@ -59,7 +59,7 @@ func (b *bed) open() {
 	b.store = Wrap(files, b.index)
 }
 
-func (b *bed) reopen() {
+func (b *testIndex) reopen() {
 	b.t.Helper()
 	if err := b.store.Close(); err != nil {
 		b.t.Fatal(err)
@@ -67,14 +67,14 @@ func (b *bed) reopen() {
 	b.open()
 }
 
-func (b *bed) append(id firn.ID, entries ...firn.Entry) {
+func (b *testIndex) append(id firn.ID, entries ...firn.Entry) {
 	b.t.Helper()
 	if _, err := b.store.Append(context.Background(), id, store.Any, entries...); err != nil {
 		b.t.Fatal(err)
 	}
 }
 
-func (b *bed) search(text string) []search.Hit {
+func (b *testIndex) search(text string) []search.Hit {
 	b.t.Helper()
 	q, err := search.Parse(text, time.Now())
 	if err != nil {
@@ -98,7 +98,7 @@ func entries(hits []search.Hit) string {
 }
 
 func TestSearch(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	secret := "sk-" + strings.Repeat("a1B2", 10)
 	say := func(id, text string) firn.Entry {
 		e := firn.NewEntry(firn.UserText(text).Body)

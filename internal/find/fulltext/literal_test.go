@@ -11,7 +11,7 @@ import (
 // TestLiteralSearch finds every entry of a session with a text, over many pages, the latest
 // first, and nothing of other sessions.
 func TestLiteralSearch(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	var all []firn.Entry
 	var want []string
 	for i := range 1300 {

@@ -12,10 +12,10 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// machineBed has one session of a person, a sub-agent's message in it, and, newer than both,
+// machineIndex has one session of a person, a sub-agent's message in it, and, newer than both,
 // more messages of programs about the same than a search looks at.
-func machineBed(t *testing.T) *bed {
-	b := newBed(t)
+func machineIndex(t *testing.T) *testIndex {
+	b := newTestIndex(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	said := func(id, text string, at time.Time) firn.Entry {
 		m := &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: at}
@@ -40,7 +40,7 @@ func id2(id firn.ID, name string) firn.EntryID { return firn.EntryID(string(id) 
 // TestMachineMessagesRankLower searches for what a person and many newer runs of programs
 // say: the person's message is first, and the others follow with what was subtracted.
 func TestMachineMessagesRankLower(t *testing.T) {
-	b := machineBed(t)
+	b := machineIndex(t)
 	for _, query := range []string{
 		"backup", "backup failed disk", "why did the backup of the printer fail because its disk is full", "backup AND printer", `"backup failed"`, "print*",
 	} {
@@ -61,7 +61,7 @@ func TestMachineMessagesRankLower(t *testing.T) {
 // TestMachineMessageSwitch tries each value of the switch on words, a question and filters
 // alone.
 func TestMachineMessageSwitch(t *testing.T) {
-	b := machineBed(t)
+	b := machineIndex(t)
 	isPerson := func(h search.Hit) bool { return h.Entry == "person-1" }
 	for _, query := range []string{"backup", "why did the backup of the printer fail because its disk is full", "", "role:user", `"backup failed"`} {
 		if query != "" {
@@ -88,7 +88,7 @@ func TestMachineMessageSwitch(t *testing.T) {
 
 // TestSubAgentsOfOtherToolsAreMachines checks that the sub-agents of other tools are programs.
 func TestSubAgentsOfOtherToolsAreMachines(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.index.opts.SourceOf = func(_ context.Context, id firn.ID) Origin { return Origin{Tool: "codex", Sub: id == "sub"} }
 	for _, id := range []firn.ID{"sub", "main"} {
 		b.append(id, firn.Entry{ID: id2(id, "head"), Body: &firn.Header{Version: 3, Session: id}}, firn.UserText("gherkins of "+string(id)))

@@ -15,19 +15,19 @@ import (
 	"firn.dev/window"
 )
 
-// oracle is the state of a session's entries, computed from its window and not from the
+// referenceIndex is the state of a session's entries, computed from its window and not from the
 // index.
-type oracle struct {
+type referenceIndex struct {
 	info   store.Info
 	hidden map[firn.EntryID]bool
 	// path are the entries that lead to the head; live are the ones a model sees.
 	path, live map[firn.EntryID]bool
 }
 
-func (w *world) oracle(info store.Info) *oracle {
+func (w *world) referenceIndex(info store.Info) *referenceIndex {
 	w.t.Helper()
 	ctx := context.Background()
-	o := &oracle{info: info, path: make(map[firn.EntryID]bool), live: make(map[firn.EntryID]bool)}
+	o := &referenceIndex{info: info, path: make(map[firn.EntryID]bool), live: make(map[firn.EntryID]bool)}
 	var tree firn.Tree
 	for rec, err := range w.files.Read(ctx, info.ID, store.Start) {
 		if err != nil {
@@ -52,7 +52,7 @@ func (w *world) oracle(info store.Info) *oracle {
 }
 
 // marks returns the marks that a hit must have.
-func (o *oracle) marks(entry firn.EntryID, role search.Role) []string {
+func (o *referenceIndex) marks(entry firn.EntryID, role search.Role) []string {
 	var marks []string
 	hidden := o.hidden[entry] || o.hidden[firn.EntryID(o.info.ID)]
 	if hidden {
@@ -74,13 +74,13 @@ func (o *oracle) marks(entry firn.EntryID, role search.Role) []string {
 // marks compares the marks of every hit with the files.
 func (w *world) marks() {
 	w.t.Helper()
-	all := make(map[firn.ID]*oracle)
+	all := make(map[firn.ID]*referenceIndex)
 	for _, archived := range []bool{false, true} {
 		for info, err := range w.files.List(context.Background(), store.Query{Archived: archived}) {
 			if err != nil {
 				w.t.Fatal(err)
 			}
-			all[info.ID] = w.oracle(info)
+			all[info.ID] = w.referenceIndex(info)
 		}
 	}
 	q, err := search.Parse("quux* in:all", time.Now())
@@ -113,7 +113,7 @@ func (w *world) marks() {
 
 // TestRebuiltIndexIsTheSame compares every row of an updated index with a rebuilt one.
 func TestRebuiltIndexIsTheSame(t *testing.T) {
-	w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(77, 6))}
+	w := &world{testIndex: newTestIndex(t), rng: rand.New(rand.NewPCG(77, 6))}
 	for range 60 {
 		w.step()
 	}

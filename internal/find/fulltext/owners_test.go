@@ -13,7 +13,7 @@ import (
 // TestOtherOwnersDoNotUseUpTheLimit searches for one owner's sessions where others have more,
 // and newer, matches than a search examines.
 func TestOtherOwnersDoNotUseUpTheLimit(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	session := func(id firn.ID, agent, key string, messages int) {
 		head := firn.Entry{ID: firn.EntryID(id) + "-head", Time: begin, Body: &firn.Header{Version: 3, Session: id, Agent: agent, Key: key}}

@@ -41,7 +41,7 @@ func childWork(kind, home, name string) error {
 	if err != nil {
 		return err
 	}
-	index := New(vfs.OS{}, filepath.Join(home, "index"), telling{files}, Options{Patience: time.Minute, Report: func(m string) { fmt.Println("REPORT", m) }})
+	index := New(vfs.OS{}, filepath.Join(home, "index"), printingSource{files}, Options{Patience: time.Minute, Report: func(m string) { fmt.Println("REPORT", m) }})
 	s := Wrap(files, index)
 	switch kind {
 	case "talk":
@@ -65,10 +65,10 @@ func childWork(kind, home, name string) error {
 	return s.Close()
 }
 
-// telling is a source that prints a line when a session is read.
-type telling struct{ *filestore.Store }
+// printingSource is a source that prints a line when a session is read.
+type printingSource struct{ *filestore.Store }
 
-func (t telling) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
+func (t printingSource) Read(ctx context.Context, id firn.ID, after store.Pos) iter.Seq2[store.Record, error] {
 	fmt.Println("read", id)
 	return t.Store.Read(ctx, id, after)
 }
@@ -174,7 +174,7 @@ func (c *child) kill() {
 // TestTwoProcesses appends, searches and rebuilds in two processes on one index. Both find
 // their messages immediately, and in the end the same ones.
 func TestTwoProcesses(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(10, 20)
 	kids := []*child{startChild(t, "talk", b.dir, "one"), startChild(t, "talk", b.dir, "two")}
 	var found [2]string
@@ -199,7 +199,7 @@ func TestTwoProcesses(t *testing.T) {
 // TestKilled kills processes with SIGKILL while they update or rebuild the index:
 // afterwards no row is missing and no temporary file is left.
 func TestKilled(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(12, 30)
 	b.search("flaky")
 	rounds := 8
@@ -238,7 +238,7 @@ func (b blind) Census(ctx context.Context) ([]store.Status, error) {
 // TestReplacedByAnother checks that the latest message is found although another process
 // replaced the index by one built before it.
 func TestReplacedByAnother(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(2, 5)
 	b.append("late", firn.UserText("the latest news"))
 	if len(b.search("news")) != 1 {

@@ -11,7 +11,7 @@ import (
 // TestProgressWithinOneSession indexes a single session: progress is reported before
 // it is done, and ends at exactly its size.
 func TestProgressWithinOneSession(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	const id = firn.ID("long")
 	var entries []firn.Entry
 	for i := range 60 {

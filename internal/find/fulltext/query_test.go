@@ -14,9 +14,9 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// library returns a bed with texts that have many words in common.
-func library(t testing.TB) (*bed, map[string]string) {
-	b := newBed(t)
+// library returns an index with texts that have many words in common.
+func library(t testing.TB) (*testIndex, map[string]string) {
+	b := newTestIndex(t)
 	texts := make(map[string]string)
 	rng := rand.New(rand.NewPCG(4, 2))
 	for s := range 4 {
@@ -37,7 +37,7 @@ func library(t testing.TB) (*bed, map[string]string) {
 }
 
 // agree compares the hits of the index with a scan of the texts.
-func agree(t *testing.T, b *bed, texts map[string]string, query string) {
+func agree(t *testing.T, b *testIndex, texts map[string]string, query string) {
 	t.Helper()
 	q, err := search.Parse(query, time.Now())
 	if err != nil || q.Want == nil || q.In == search.InTools || !q.Free() {
@@ -123,7 +123,7 @@ func FuzzQuery(f *testing.F) {
 
 // TestBounds checks the size limits of results.
 func TestBounds(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	long := strings.Repeat("a needle in a haystack of words ", 200)
 	for s := range 6 {
 		var all []firn.Entry
@@ -159,7 +159,7 @@ func TestBounds(t *testing.T) {
 
 // TestWindowsFollowTheBranch checks the context of a hit.
 func TestWindowsFollowTheBranch(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	say := func(id, parent, text string) firn.Entry {
 		e := firn.NewEntry(firn.UserText(text).Body)
 		e.ID, e.Parent = firn.EntryID(id), firn.EntryID(parent)

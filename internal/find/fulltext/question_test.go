@@ -11,11 +11,11 @@ import (
 	"firn.dev/internal/find/search"
 )
 
-// questionBed has two owners with the same conversation: a question without the answer's
+// questionIndex has two owners with the same conversation: a question without the answer's
 // words, the answer after it, and messages about something else. A third session is a fork of
 // the first: a copy of its messages.
-func questionBed(t *testing.T) (b *bed, begin time.Time) {
-	b = newBed(t)
+func questionIndex(t *testing.T) (b *testIndex, begin time.Time) {
+	b = newTestIndex(t)
 	begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	said := []string{
 		"Which electrician did we choose for the kitchen of the old house?", "It was Hoffmann, who can begin in March.",
@@ -48,7 +48,7 @@ func questionBed(t *testing.T) (b *bed, begin time.Time) {
 // TestQuestionFilters asks a question with each filter. Neighbors of matching messages are
 // hits of a question too, and must obey the filters as the others do.
 func TestQuestionFilters(t *testing.T) {
-	b, begin := questionBed(t)
+	b, begin := questionIndex(t)
 	const text = "Which electrician did we choose for the kitchen?"
 	for name, test := range map[string]struct {
 		narrow func(q *search.Query)
@@ -98,7 +98,7 @@ func has(h search.Hit, entry string) bool {
 // TestQuestionWithExclusion checks that a word that must not occur is not found as a neighbor
 // either.
 func TestQuestionWithExclusion(t *testing.T) {
-	b, _ := questionBed(t)
+	b, _ := questionIndex(t)
 	for _, query := range []string{"which electrician did we choose for the kitchen -hoffmann", "electrician choose kitchen house NOT hoffmann"} {
 		for _, h := range b.search(query) {
 			if strings.Contains(h.Snippet, "Hoffmann") {
@@ -111,7 +111,7 @@ func TestQuestionWithExclusion(t *testing.T) {
 // TestQuestionFindsCopiesOnce checks that a fork's copies of messages are not hits of their
 // own, also those found as neighbors.
 func TestQuestionFindsCopiesOnce(t *testing.T) {
-	b, _ := questionBed(t)
+	b, _ := questionIndex(t)
 	answer, err := b.index.Search(t.Context(), search.Words("Which electrician did we choose for the kitchen?"))
 	if err != nil {
 		t.Fatal(err)

@@ -22,7 +22,7 @@ import (
 
 // world is a home with random operations.
 type world struct {
-	*bed
+	*testIndex
 	rng *rand.Rand
 	// live are the existing sessions, binned the ones in the trash bin.
 	live, binned []firn.ID
@@ -226,7 +226,7 @@ func TestIndexEqualsFiles(t *testing.T) {
 	}
 	for seed := range worlds {
 		t.Run(fmt.Sprint(seed), func(t *testing.T) {
-			w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(seed, 6))}
+			w := &world{testIndex: newTestIndex(t), rng: rand.New(rand.NewPCG(seed, 6))}
 			for range 6 {
 				for range 12 {
 					w.step()
@@ -321,7 +321,7 @@ func (w *world) inFiles(word string) bool {
 // TestPurgedRowsThatMoved purges rows that SQLite had moved between pages, because rows were
 // inserted between them.
 func TestPurgedRowsThatMoved(t *testing.T) {
-	w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(1, 6))}
+	w := &world{testIndex: newTestIndex(t), rng: rand.New(rand.NewPCG(1, 6))}
 	const sessions = 60
 	day := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
 	for _, n := range w.rng.Perm(sessions) {
@@ -343,7 +343,7 @@ func TestPurgedRowsThatMoved(t *testing.T) {
 
 // TestPurgesTogether purges several sessions and erases their text once.
 func TestPurgesTogether(t *testing.T) {
-	w := &world{bed: newBed(t), rng: rand.New(rand.NewPCG(2, 6))}
+	w := &world{testIndex: newTestIndex(t), rng: rand.New(rand.NewPCG(2, 6))}
 	for n := range 5 {
 		text, unique := w.words()
 		w.append(firn.ID(fmt.Sprintf("session-%d", n)), firn.Entry{Body: &firn.Header{Agent: "main"}}, firn.UserText(text))

@@ -32,7 +32,7 @@ func (s sealed) Open(path string, mode vfs.Mode) (vfs.File, error) {
 // TestReadOnlyHome searches and checks an index that cannot be written: SQLite cannot
 // create its log, because a directory has that name.
 func TestReadOnlyHome(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(3, 10)
 	want := entries(b.search("flaky message"))
 	if err := b.store.Close(); err != nil {
@@ -76,7 +76,7 @@ func TestReadOnlyHome(t *testing.T) {
 // TestCompareUsesOneSnapshot appends and indexes a message between the two reads that are
 // compared.
 func TestCompareUsesOneSnapshot(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(3, 10)
 	b.search("flaky message")
 	db, err := openUnchanged(b.index.path(), false)
@@ -105,7 +105,7 @@ func TestCompareUsesOneSnapshot(t *testing.T) {
 
 // TestDirectoryInPlaceOfIndex checks that the error names the directory.
 func TestDirectoryInPlaceOfIndex(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(1, 2)
 	path := filepath.Join(b.dir, "index", fileName)
 	if err := os.MkdirAll(path, 0o700); err != nil {
@@ -159,7 +159,7 @@ func (v *vanishing) Stat(path string) (vfs.Info, error) {
 
 // TestIndexRemovedDuringSearch removes the index while a search begins.
 func TestIndexRemovedDuringSearch(t *testing.T) {
-	b := newBed(t)
+	b := newTestIndex(t)
 	b.fill(3, 10)
 	v := &vanishing{FS: vfs.OS{}, path: b.index.path()}
 	b.index.fs = v

@@ -221,7 +221,7 @@ func TestCheck(t *testing.T) {
 	f.createSession("new", 50)
 	f.ok(f.store.Remove(f.ctx, "s000", "test"))
 	f.append(f.store, "s001", message("more", 51))
-	sneak(f, "s002")
+	addUnnoticed(f, "s002")
 	want := map[firn.ID]index.DisagreementKind{"new": index.Missing, "s000": index.Gone, "s001": index.Stale, "s002": index.Wrong}
 	if got := check(); fmt.Sprint(got) != fmt.Sprint(want) {
 		t.Errorf("it finds %v, want %v", got, want)
@@ -239,8 +239,8 @@ func TestCheck(t *testing.T) {
 	}
 }
 
-// sneak changes a session without changing its size and time.
-func sneak(f *fixture, id firn.ID) {
+// addUnnoticed changes a session without changing its size and time.
+func addUnnoticed(f *fixture, id firn.ID) {
 	f.Helper()
 	info, err := os.Stat(f.transcript(id))
 	f.ok(err)

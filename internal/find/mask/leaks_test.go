@@ -177,7 +177,7 @@ func TestEveryLeakIsMasked(t *testing.T) {
 				"in prose":        func(s string) string { return "See this: " + s + "\nand no more." },
 				"in JSON":         func(s string) string { return `{"content":"first\n` + quoteless(s) + `\nmore"}` },
 				"with nothing in": func(s string) string { return strings.Replace(s, secret, sprinkle(secret, "\u200b"), 1) },
-				"with escapes":    func(s string) string { return strings.Replace(s, secret, spell(secret), 1) },
+				"with escapes":    func(s string) string { return strings.Replace(s, secret, escapeLetters(secret), 1) },
 			} {
 				got := Text(before + set(text))
 				plain, _ := unfold(got)
@@ -206,8 +206,8 @@ func sprinkle(s, what string) string {
 	return b.String()
 }
 
-// spell escapes letters as in JSON.
-func spell(s string) string {
+// escapeLetters escapes letters as in JSON.
+func escapeLetters(s string) string {
 	var b strings.Builder
 	for i := range len(s) {
 		if c := s[i]; i%5 == 0 && (letter(c) || digit(c)) {

@@ -6,8 +6,8 @@ import (
 	"unicode/utf8"
 )
 
-// spell returns the words of a text, and after a bar their other forms.
-func spell(text string) string {
+// formatWords returns the words of a text, and after a bar their other forms.
+func formatWords(text string) string {
 	t := TextOf(text)
 	return strings.Join(t.Words, " ") + " | " + strings.Join(t.Extra, " ")
 }
@@ -38,7 +38,7 @@ func TestScan(t *testing.T) {
 		"été \u00e9te\u0301 \u0435\u0308": "ete ete е | ",
 		"ΑΊΑΣ αιας":                       "αιασ αιασ | ",
 	} {
-		if got := spell(text); got != want {
+		if got := formatWords(text); got != want {
 			t.Errorf("%q becomes %q, want %q", text, got, want)
 		}
 	}

@@ -13,23 +13,23 @@ import (
 	"firn.dev/store/filestore"
 )
 
-// clerk records notifications.
-type clerk struct {
+// recorder records notifications.
+type recorder struct {
 	seen          []string
 	before, after error
 }
 
-func (c *clerk) Before(id firn.ID, purge bool) error {
+func (c *recorder) Before(id firn.ID, purge bool) error {
 	c.seen = append(c.seen, fmt.Sprint("before ", id, purge))
 	return c.before
 }
 
-func (c *clerk) After(_ context.Context, id firn.ID, purge bool) error {
+func (c *recorder) After(_ context.Context, id firn.ID, purge bool) error {
 	c.seen = append(c.seen, fmt.Sprint("after ", id, purge))
 	return c.after
 }
 
-func (c *clerk) took() string {
+func (c *recorder) took() string {
 	all := strings.Join(c.seen, ", ")
 	c.seen = nil
 	return all
@@ -42,7 +42,7 @@ func TestWitness(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	c := &clerk{}
+	c := &recorder{}
 	s := witness.Wrap(files, c)
 	t.Cleanup(func() { s.Close() })
 	ctx := t.Context()

@@ -135,14 +135,14 @@ models."p/m" = { window = 20, price.output = 0 }
 `).Config
 	m := c.Model("p", "m")
 	if *m.Window != 20 || *m.Price.Input != 1 || *m.Price.Output != 0 || !*m.Sees || m.MaxOutput != nil || m.Thinks != nil {
-		t.Errorf("the model is %s", spellOf(t, m))
+		t.Errorf("the model is %s", formatSetting(t, m))
 	}
 	if c.Model("p", "other") != (Model{}) {
 		t.Error("a model that was never named has overrides")
 	}
 }
 
-func spellOf(t *testing.T, v any) string {
+func formatSetting(t *testing.T, v any) string {
 	t.Helper()
 	text, err := json.Marshal(v)
 	if err != nil {
@@ -196,7 +196,7 @@ func TestExplainIsJSON(t *testing.T) {
 		t.Fatal(err)
 	}
 	want := `{"path":"gateway.body_limit","value":"16mib","origin":{"layer":"default"},"field":{"path":"gateway.body_limit","type":"size","default":"\"16mib\"","range":"1kb..2gb","restart":true,"variable":"FIRN_GATEWAY__BODY_LIMIT","description":"The largest size of a request body."}}`
-	if got := spellOf(t, e); got != want {
+	if got := formatSetting(t, e); got != want {
 		t.Errorf("it is\n%s\nwant\n%s", got, want)
 	}
 }
@@ -300,7 +300,7 @@ func TestNoSecretIsPrinted(t *testing.T) {
 			t.Errorf("%s was accepted", text)
 			continue
 		}
-		output := err.Error() + spellOf(t, err) + spellOf(t, s.All()) + spellOf(t, s.Warnings)
+		output := err.Error() + formatSetting(t, err) + formatSetting(t, s.All()) + formatSetting(t, s.Warnings)
 		if strings.Contains(output, secret) {
 			t.Errorf("%s: the secret is shown: %s", text, output)
 		}

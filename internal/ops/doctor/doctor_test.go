@@ -105,8 +105,8 @@ const (
 	erased     = `{"type":"erased","id":"e1","parentId":"a1"}     `
 )
 
-// wounds returns damaged transcripts with their expected findings.
-func wounds() map[string]struct {
+// damages returns damaged transcripts with their expected findings.
+func damages() map[string]struct {
 	parts []string
 	want  []string
 } {
@@ -168,7 +168,7 @@ func wounds() map[string]struct {
 }
 
 func TestVerifyFinds(t *testing.T) {
-	for name, w := range wounds() {
+	for name, w := range damages() {
 		t.Run(name, func(t *testing.T) {
 			fs := home(t, w.parts...)
 			got := short(verify(t, fs).Findings)

@@ -11,7 +11,7 @@ import (
 // FuzzVerify reads arbitrary data as a transcript. It must not panic or write, and a repair
 // must only append.
 func FuzzVerify(f *testing.F) {
-	for _, w := range wounds() {
+	for _, w := range damages() {
 		f.Add([]byte(w.parts[0]))
 	}
 	f.Fuzz(func(t *testing.T, data []byte) {

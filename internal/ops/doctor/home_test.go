@@ -348,7 +348,7 @@ func TestNothingIsChanged(t *testing.T) {
 			write(t, filepath.Join(dir, "agents", "main", "sessions", name), part)
 		}
 	}
-	for _, w := range wounds() {
+	for _, w := range damages() {
 		add(w.parts...)
 		for _, trouble := range []string{"\x00\x00\x00", "\n", "{", "\xff", `"`} {
 			text := w.parts[0]

@@ -131,10 +131,10 @@ func state(t *testing.T, d *Dir) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return spellFiles(files)
+	return formatFiles(files)
 }
 
-func spellFiles(files version) string {
+func formatFiles(files version) string {
 	var b strings.Builder
 	for _, name := range slices.Sorted(maps.Keys(files)) {
 		if files[name].there {
@@ -151,7 +151,7 @@ func onDisk(t *testing.T, d *Dir) string {
 	if err != nil {
 		t.Fatal(err)
 	}
-	return spellFiles(files)
+	return formatFiles(files)
 }
 
 func TestKilledAtEveryStep(t *testing.T) {

@@ -68,8 +68,8 @@ func TestPowerCutAtEveryCall(t *testing.T) {
 			if err := again.locked(t.Context(), func() error { return nil }); err != nil {
 				t.Fatalf("cut at call %d, the next one: %v", n, err)
 			}
-			if files, err := on(after).readFiles(t.Context(), mark{Done: true}); err != nil || spellFiles(files) != got {
-				t.Fatalf("cut at call %d, the files are\n%s\nand a reader saw\n%s", n, spellFiles(files), got)
+			if files, err := on(after).readFiles(t.Context(), mark{Done: true}); err != nil || formatFiles(files) != got {
+				t.Fatalf("cut at call %d, the files are\n%s\nand a reader saw\n%s", n, formatFiles(files), got)
 			}
 			if got == old {
 				met["old"]++

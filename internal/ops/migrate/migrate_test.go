@@ -62,8 +62,8 @@ func path(home string, agent string, id firn.ID) string {
 	return filepath.Join(home, "agents", agent, "sessions", string(id)+".jsonl")
 }
 
-// household fills a home with all kinds of sessions and returns the readable ones.
-func household(t testing.TB, home string, st *filestore.Store) []firn.ID {
+// sampleHome fills a home with all kinds of sessions and returns the readable ones.
+func sampleHome(t testing.TB, home string, st *filestore.Store) []firn.ID {
 	t.Helper()
 	ctx := t.Context()
 	appendEntries(t, st, "plain", firn.UserText("one"), firn.AssistantText("two  three"))
@@ -141,7 +141,7 @@ func TestMigrateAndBack(t *testing.T) {
 	ctx := t.Context()
 	home, back := t.TempDir(), t.TempDir()
 	from, cluster := files(t, home), nats(t)
-	ids := household(t, home, from)
+	ids := sampleHome(t, home, from)
 	there := run(t, from, cluster, migrate.Options{})
 	if there.Sessions != 9 || there.New != 8 || there.Purged != 1 || there.Keys != 2 || there.Added != there.Lines {
 		t.Errorf("there were carried %+v", there)
@@ -195,7 +195,7 @@ func checkStates(t *testing.T, st migrate.Side) {
 func TestInterrupted(t *testing.T) {
 	home := t.TempDir()
 	from := files(t, home)
-	household(t, home, from)
+	sampleHome(t, home, from)
 	whole := map[firn.ID]int{}
 	all, err := from.Holdings(t.Context())
 	must(t, err)
@@ -275,7 +275,7 @@ func TestDestinationDiffers(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()
 			from, to := files(t, home), open(t)
-			household(t, home, from)
+			sampleHome(t, home, from)
 			st := to.(store.Store)
 			appendEntries(t, st, "plain", firn.UserText("something else"))
 			appendEntries(t, st, "purged", firn.UserText("still here"))
@@ -310,7 +310,7 @@ func TestCopy(t *testing.T) {
 	ctx := t.Context()
 	home, copied := t.TempDir(), t.TempDir()
 	from, cluster, to := files(t, home), nats(t), files(t, copied)
-	household(t, home, from)
+	sampleHome(t, home, from)
 	run(t, from, cluster, migrate.Options{})
 	run(t, cluster, to, migrate.Options{Copy: true})
 	appendEntries(t, cluster, "plain", firn.Entry{ID: "bbbb0001", Body: firn.UserText("a new secret").Body}, firn.UserText("more"))

@@ -16,7 +16,7 @@ import (
 // TestWindowSettingsReachTheAgent sets all window and compaction settings to other values
 // than the defaults and checks that the agent has them.
 func TestWindowSettingsReachTheAgent(t *testing.T) {
-	h, _ := furnished(t, Options{Settings: load(t, `
+	h, _ := openInstance(t, Options{Settings: load(t, `
 [defaults]
 compact_threshold = 1234
 result_budget = 5

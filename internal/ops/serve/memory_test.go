@@ -61,7 +61,7 @@ func injections(n *notebook, id firn.ID, said string) map[string]string {
 
 // TestRecallIsInjected checks that notes are sent to the model and not stored in the log.
 func TestRecallIsInjected(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx := t.Context()
 	if _, err := c.Memory.Remember(ctx, wire.MemoryPlace{}, wire.NewNote{Text: "The cat of the user is called Tom."}); err != nil {
 		t.Fatal(err)
@@ -99,7 +99,7 @@ func TestRecallIsInjected(t *testing.T) {
 // TestExtractionAfterTurns checks that facts of a long conversation are stored in the right
 // folders, and that the next extraction starts after them.
 func TestExtractionAfterTurns(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	project := t.TempDir()
 	said := []string{"I prefer tabs over spaces in Go code.", "Noted.", "We decided to use Postgres for the shop.", "Fine."}
 	for i := range 8 {
@@ -154,7 +154,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 
 // TestSendersHaveSeparateNotes checks that external senders have separate notes.
 func TestSendersHaveSeparateNotes(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx := t.Context()
 	ann, bob := "agent:main:telegram:direct:ann", "agent:main:telegram:direct:bob"
 	for key, text := range map[string]string{"": "The tea of the owner is green.", ann: "The tea of Ann is black.", bob: "The tea of Bob is red."} {
@@ -186,7 +186,7 @@ func TestSendersHaveSeparateNotes(t *testing.T) {
 
 // TestDreamsRunWhenIdle checks that dreams run only while the gateway is idle.
 func TestDreamsRunWhenIdle(t *testing.T) {
-	h, c := furnished(t, Options{Settings: load(t, "[memory.dream]\nidle = \"1m\"")})
+	h, c := openInstance(t, Options{Settings: load(t, "[memory.dream]\nidle = \"1m\"")})
 	for i, said := range []string{"I prefer tabs over spaces in Go code.", "We decided to use Postgres for the shop.", "The release day must be Friday.", "Bye for now.", "Remember that the office is in Oslo."} {
 		begun(t, h, fmt.Sprintf("agent:main:s%d", i), "", said, "Fine.")
 	}
@@ -220,13 +220,13 @@ func TestDreamsRunWhenIdle(t *testing.T) {
 
 // TestDreamSchedulerEnds checks that the scheduler ends with the gateway.
 func TestDreamSchedulerEnds(t *testing.T) {
-	h, _ := furnished(t, Options{})
+	h, _ := openInstance(t, Options{})
 	h.startDreaming(t.Context())()
 }
 
 // TestNotesSwitchedOff checks that memory can be disabled for all agents or for one.
 func TestNotesSwitchedOff(t *testing.T) {
-	_, c := furnished(t, Options{Settings: load(t, "[agents.quiet.memory]\nenabled = false\n[agents.loud]\n")})
+	_, c := openInstance(t, Options{Settings: load(t, "[agents.quiet.memory]\nenabled = false\n[agents.loud]\n")})
 	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{Agent: "quiet"}, wire.NewNote{Text: "something to know"}); wire.KindOf(err) != wire.Unsupported {
 		t.Errorf("the quiet one notes: %v", err)
 	}
@@ -266,7 +266,7 @@ func TestScopeOf(t *testing.T) {
 
 // TestHandwrittenNotes checks that manually written notes are found.
 func TestHandwrittenNotes(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	dir := filepath.Join(h.home(), "agents", "main", "workspace")
 	if err := os.MkdirAll(filepath.Join(dir, "memory"), 0o700); err != nil {
 		t.Fatal(err)
@@ -284,7 +284,7 @@ func TestHandwrittenNotes(t *testing.T) {
 // searched, with a log entry. Without any notes it is an error.
 func TestRecallWithoutThePast(t *testing.T) {
 	var logged strings.Builder
-	h, c := furnished(t, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
+	h, c := openInstance(t, Options{Log: slog.New(slog.NewTextHandler(&logged, nil))})
 	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"}); err != nil {
 		t.Fatal(err)
 	}
@@ -310,7 +310,7 @@ func TestRecallWithoutThePast(t *testing.T) {
 // TestDreamOfOldConversations checks that old conversations imported after the last dream
 // are processed.
 func TestDreamOfOldConversations(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	begun(t, h, "agent:main:now", "", "We decided to use Postgres for the shop.", "Fine.")
 	dream := func() wire.Dream {
 		t.Helper()
@@ -339,7 +339,7 @@ func TestDreamOfOldConversations(t *testing.T) {
 
 // TestFaultsAreListed checks that a link out of the folder is reported without its content.
 func TestFaultsAreListed(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	kept, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The ferry to Moss leaves at nine"})
 	if err != nil {
 		t.Fatal(err)
@@ -370,7 +370,7 @@ func TestFaultsAreListed(t *testing.T) {
 // TestSecretsAreNotNoted checks that the remember tool leaves out secrets, whichever model
 // calls it.
 func TestSecretsAreNotNoted(t *testing.T) {
-	h, _ := furnished(t, Options{})
+	h, _ := openInstance(t, Options{})
 	n, ctx := notesOf(h, "main"), agent.WithBounds(t.Context(), route.Everything())
 	said, err := n.remember(ctx, tool.Memo{Text: "The cat is called Tom.\nThe password is hunter2."})
 	if err != nil || !strings.Contains(said, "1 fact") || !strings.Contains(said, "left out") {

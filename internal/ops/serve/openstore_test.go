@@ -57,8 +57,8 @@ func hits(t *testing.T, c *client.Client, words string) int {
 // list and find each other's messages, and that neither finds purged ones.
 func TestTwoGateways(t *testing.T) {
 	settings := alone(t)
-	_, a := furnished(t, Options{Settings: load(t, settings)})
-	h, b := furnished(t, Options{Settings: load(t, settings)})
+	_, a := openInstance(t, Options{Settings: load(t, settings)})
+	h, b := openInstance(t, Options{Settings: load(t, settings)})
 	if n := hits(t, b, "walrus"); n != 0 {
 		t.Fatalf("found %d of nothing", n)
 	}
@@ -156,7 +156,7 @@ func TestNoCluster(t *testing.T) {
 func TestMirrorOfGateway(t *testing.T) {
 	root := t.TempDir()
 	settings := load(t, "[store]\nurl = \"nats-embedded:"+filepath.ToSlash(filepath.Join(root, "nats"))+"\"\nmirror = \""+filepath.ToSlash(filepath.Join(root, "copy"))+"\"\n")
-	h, c := furnished(t, Options{Settings: settings})
+	h, c := openInstance(t, Options{Settings: settings})
 	s := newSessionWith(t, c, wire.NewSession{Key: "agent:main:main", Title: "Kept"}, "Keep this.")
 	newSessionWith(t, c, wire.NewSession{Title: "Other"}, "And this.")
 	m := &mirrorer{fs: h.fs, settings: settings, dir: settings.Store.Mirror, report: func(string) {}, clock: time.Now}

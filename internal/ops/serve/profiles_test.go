@@ -61,15 +61,15 @@ titles = false
 fallbacks = ["other/talker"]
 `
 
-// profileHouse opens a gateway whose providers are all the same server.
-func profileHouse(t *testing.T, change func(string) string) (*keyed, *client.Client) {
+// profileInstance opens a gateway whose providers are all the same server.
+func profileInstance(t *testing.T, change func(string) string) (*keyed, *client.Client) {
 	k := newKeyed(t)
 	text := strings.ReplaceAll(profileSettings, "kind = \"openai-chat\"\n", "kind = \"openai-chat\"\nurl = "+quoted(k.URL)+"\n")
 	if change != nil {
 		text = change(text)
 	}
 	vars := map[string]string{"TALK_KEY": "usual", "WORK_KEY": "work", "TEAM": "team", "OTHER_KEY": "other"}
-	_, c := furnished(t, Options{Settings: load(t, text), Env: func(name string) string { return vars[name] }})
+	_, c := openInstance(t, Options{Settings: load(t, text), Env: func(name string) string { return vars[name] }})
 	return k, c
 }
 
@@ -86,7 +86,7 @@ func chooseAuth(t *testing.T, c *client.Client, id firn.ID, name string) wire.Se
 // TestAuthProfile checks that turns and compactions use the profile of the session, that it
 // can be removed, survives a reset and does not affect other providers.
 func TestAuthProfile(t *testing.T) {
-	k, c := profileHouse(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
+	k, c := profileInstance(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
 	s, err := c.NewSession(t.Context(), wire.NewSession{Key: "agent:main:main"})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func TestAuthProfile(t *testing.T) {
 // TestAuthProfileIsNotReplaced checks that a profile without a key never uses the default
 // key.
 func TestAuthProfileIsNotReplaced(t *testing.T) {
-	k, c := profileHouse(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
+	k, c := profileInstance(t, func(s string) string { return strings.Replace(s, `fallbacks = ["other/talker"]`, "", 1) })
 	s, err := c.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)
@@ -164,7 +164,7 @@ func TestAuthProfileIsNotReplaced(t *testing.T) {
 // TestAuthProfileFallsBack checks that missing credentials trigger a fallback, like
 // rejected ones.
 func TestAuthProfileFallsBack(t *testing.T) {
-	k, c := profileHouse(t, nil)
+	k, c := profileInstance(t, nil)
 	s, err := c.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)

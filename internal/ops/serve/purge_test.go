@@ -46,7 +46,7 @@ func found(t *testing.T, home string, words ...string) map[string]string {
 // TestPurgeErasesWhatWasLearned purges a session with extracted facts and notes in all
 // scopes. No trace of it may remain in the home, and facts that others stated too are kept.
 func TestPurgeErasesWhatWasLearned(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx := t.Context()
 	project := t.TempDir()
 	secret := []string{"marzipan", "walrus", "quinoa", "zeppelin"}
@@ -100,7 +100,7 @@ func TestPurgeErasesWhatWasLearned(t *testing.T) {
 // and for removed agents.
 func TestPurgeSearchesEveryFolder(t *testing.T) {
 	elsewhere := t.TempDir()
-	h, c := furnished(t, Options{Settings: load(t, "[memory]\nenabled = false\n[agents.apart.memory]\ndir = "+quoted(elsewhere))})
+	h, c := openInstance(t, Options{Settings: load(t, "[memory]\nenabled = false\n[agents.apart.memory]\ndir = "+quoted(elsewhere))})
 	id := begun(t, h, "", "", "The walrus sings.", "Yes.")
 	line := "- The walrus sings <!-- from " + string(id) + "/e1 -->\n"
 	for _, dir := range []string{
@@ -128,7 +128,7 @@ func TestPurgeSearchesEveryFolder(t *testing.T) {
 // TestPurgeErasesNames purges all sessions of a person and of a project. Their names are in
 // no file and no folder name then, while notes with other sources keep theirs.
 func TestPurgeErasesNames(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx := t.Context()
 	project := filepath.Join(t.TempDir(), "zeppelin")
 	number := "agent:main:whatsapp:direct:+4915112345"

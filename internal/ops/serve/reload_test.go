@@ -22,7 +22,7 @@ func decode(t *testing.T, data []byte, v any) {
 	}
 }
 
-// fetch sends an HTTP request to a house as its owner and returns the status.
+// fetch sends an HTTP request to an instance as its owner and returns the status.
 func fetch(t *testing.T, h *Instance, method, path, body string, head ...string) int {
 	t.Helper()
 	r := httptest.NewRequestWithContext(t.Context(), method, "http://localhost"+path, strings.NewReader(body))
@@ -199,7 +199,7 @@ enabled = false
 // work must not outlive the store.
 func TestRetiredAgents(t *testing.T) {
 	settings := load(t, "")
-	h, c := furnished(t, Options{Settings: settings})
+	h, c := openInstance(t, Options{Settings: settings})
 	for range 3 {
 		s, err := c.NewSession(t.Context(), wire.NewSession{})
 		if err != nil {
@@ -222,7 +222,7 @@ func TestLogLevel(t *testing.T) {
 	settings := load(t, "[log]\nlevel = \"warn\"\n")
 	var reported strings.Builder
 	log, level := NewLog(&reported, settings.Log, false)
-	h, _ := furnished(t, Options{Settings: settings, Log: log})
+	h, _ := openInstance(t, Options{Settings: settings, Log: log})
 	h.level = level
 	log.Info("first")
 	louder := load(t, "[log]\nlevel = \"debug\"\n").Config

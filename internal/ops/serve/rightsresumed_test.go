@@ -276,7 +276,7 @@ func TestNotesWithinBounds(t *testing.T) {
 // TestFactsAreStoredForTheCaller checks that facts from conversations with a bound caller
 // are stored for that caller, by turns and dreams, and not for the agent.
 func TestFactsAreStoredForTheCaller(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	talk := []string{"I prefer tabs over spaces in Go code.", "Noted.", "We decided to use Postgres for the shop.", "Fine."}
 	for i := range 8 {
 		talk = append(talk, fmt.Sprintf("Step %d, please.", i), aCall)

@@ -50,7 +50,7 @@ func newSessionWith(t *testing.T, c *client.Client, s wire.NewSession, text stri
 // TestSearchTools checks that the tools find the agent's own messages and not those of
 // others.
 func TestSearchTools(t *testing.T) {
-	h, c := furnished(t, Options{Settings: load(t, "[agents.main]\n[agents.work]\n")})
+	h, c := openInstance(t, Options{Settings: load(t, "[agents.main]\n[agents.work]\n")})
 	mine := newSessionWith(t, c, wire.NewSession{}, "The launch code of the toy rocket is kept in the blue drawer.")
 	newSessionWith(t, c, wire.NewSession{Agent: "work"}, "The launch of the product is in May.")
 	newSessionWith(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "My launch party is a secret.")
@@ -80,7 +80,7 @@ func TestSearchTools(t *testing.T) {
 
 // TestPastMessages checks that past finds messages of other sessions with the same person.
 func TestPastMessages(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	one := newSessionWith(t, c, wire.NewSession{}, "Anna moved to Oslo in May.")
 	newSessionWith(t, c, wire.NewSession{Key: "agent:main:telegram:direct:ann"}, "Anna moved to Bergen in June.")
 	past, err := h.past(newPlace("main", "", "", route.Everything()), "")(t.Context(), "When did Anna move, and where to?", 5)
@@ -98,7 +98,7 @@ func TestPastMessages(t *testing.T) {
 // TestModelsCannotFindHidden checks that models cannot find hidden sessions and entries until
 // they are shown again.
 func TestModelsCannotFindHidden(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx := t.Context()
 	gone := newSessionWith(t, c, wire.NewSession{}, "The secret word of the submarine is pelican.")
 	part := newSessionWith(t, c, wire.NewSession{}, "The submarine dives at nine.")

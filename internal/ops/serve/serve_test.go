@@ -36,8 +36,8 @@ func load(t *testing.T, text string) *config.Settings {
 	return s
 }
 
-// furnished opens a house and a client for it.
-func furnished(t *testing.T, o Options) (*Instance, *client.Client) {
+// openInstance opens an instance and a client for it.
+func openInstance(t *testing.T, o Options) (*Instance, *client.Client) {
 	t.Helper()
 	if o.Settings == nil {
 		o.Settings = load(t, "")
@@ -62,7 +62,7 @@ func furnished(t *testing.T, o Options) (*Instance, *client.Client) {
 	return h, c
 }
 
-// TestTalk sends a message and finds it again after reopening the house.
+// TestTalk sends a message and finds it again after reopening the instance.
 func TestTalk(t *testing.T) {
 	settings := load(t, "")
 	func() {
@@ -86,7 +86,7 @@ func TestTalk(t *testing.T) {
 			t.Fatal(err)
 		}
 	}()
-	_, c := furnished(t, Options{Settings: settings})
+	_, c := openInstance(t, Options{Settings: settings})
 	s, err := c.Session(t.Context(), "@agent:main:main")
 	if err != nil {
 		t.Fatal(err)
@@ -118,7 +118,7 @@ func TestTools(t *testing.T) {
 		{nil, "[agents.main]\nworkspace = " + quoted(dir) + "\nworkspace_write = true", "now calc read_file list_dir glob grep write_file edit_file remember recall forget search_sessions read_window"},
 	}
 	for _, c := range cases {
-		h, _ := furnished(t, Options{Settings: load(t, c.settings), Local: c.local})
+		h, _ := openInstance(t, Options{Settings: load(t, c.settings), Local: c.local})
 		var names []string
 		for _, x := range h.agents["main"].Tools {
 			names = append(names, x.Spec().Name)
@@ -171,7 +171,7 @@ func TestInstructions(t *testing.T) {
 // TestRecall checks that an agent finds messages of its other sessions, and not its own
 // question.
 func TestRecall(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx := agent.WithBounds(t.Context(), route.Everything())
 	first, err := c.NewSession(ctx, wire.NewSession{})
 	if err != nil {
@@ -206,7 +206,7 @@ func notesOf(h *Instance, name string) *notebook {
 // create it.
 func TestReadInPlace(t *testing.T) {
 	settings := load(t, "")
-	_, c := furnished(t, Options{Settings: settings, ReadOnly: true})
+	_, c := openInstance(t, Options{Settings: settings, ReadOnly: true})
 	page, err := c.SessionsPage(t.Context(), client.Query{})
 	if err != nil || len(page.Items) != 0 {
 		t.Errorf("there are %v, %v", page.Items, err)
@@ -239,7 +239,7 @@ func TestRefused(t *testing.T) {
 // TestGuests checks that several commands can use a home together, but not with a gateway.
 func TestGuests(t *testing.T) {
 	settings := load(t, "")
-	furnished(t, Options{Settings: settings})
+	openInstance(t, Options{Settings: settings})
 	second, err := Open(Options{Settings: settings, Env: env()})
 	if err != nil {
 		t.Fatal(err)

@@ -84,7 +84,7 @@ func TestOneSocket(t *testing.T) {
 func TestFallbacks(t *testing.T) {
 	first := speak(t, func(w http.ResponseWriter, _ []message) { fails(w, http.StatusUnauthorized, "wrong key") })
 	second := speak(t, nil)
-	_, c := furnished(t, Options{Settings: load(t, first.settings("fallbacks = [\"other/one\", \"talk/talker\"]\n[providers.other]\nkind = \"openai-chat\"\nurl = "+quoted(second.URL)))})
+	_, c := openInstance(t, Options{Settings: load(t, first.settings("fallbacks = [\"other/one\", \"talk/talker\"]\n[providers.other]\nkind = \"openai-chat\"\nurl = "+quoted(second.URL)))})
 	s, err := c.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)
@@ -147,7 +147,7 @@ func write(t *testing.T, c *client.Client, channel, kind, peer, text string) wir
 // conversations only.
 func TestDirectHistory(t *testing.T) {
 	s := speak(t, nil)
-	_, c := furnished(t, Options{Settings: load(t, s.settings("history_limit = 3\n[defaults.dm_history]\ntelegram = 2\n\"Telegram:Eve@x\" = 1\nsignal = 0\n"))})
+	_, c := openInstance(t, Options{Settings: load(t, s.settings("history_limit = 3\n[defaults.dm_history]\ntelegram = 2\n\"Telegram:Eve@x\" = 1\nsignal = 0\n"))})
 	for _, k := range []struct {
 		channel, kind, peer string
 		want                int // turns
@@ -181,7 +181,7 @@ func TestQueueByChannel(t *testing.T) {
 		<-gate
 		says(w, "re: "+last)
 	})
-	_, c := furnished(t, Options{Settings: load(t, s.settings("[session.queue]\ndebounce = \"0s\"\n[session.queue_by_channel.mail]\nmode = \"followup\"\n"))})
+	_, c := openInstance(t, Options{Settings: load(t, s.settings("[session.queue]\ndebounce = \"0s\"\n[session.queue_by_channel.mail]\nmode = \"followup\"\n"))})
 	for channel, turns := range map[string]int{"mail": 3, "chat": 2} {
 		send := func(text string) wire.Routed {
 			r, err := c.Inbound(t.Context(), wire.Inbound{Channel: channel, PeerKind: "direct", PeerID: "ada", Text: text})
@@ -216,7 +216,7 @@ func TestQueueByChannel(t *testing.T) {
 // links.
 func TestSettingsPerAgent(t *testing.T) {
 	var now clock
-	_, c := furnished(t, Options{Clock: now.now, Settings: load(t, `
+	_, c := openInstance(t, Options{Clock: now.now, Settings: load(t, `
 [session]
 dm_scope = "per-peer"
 [session.identity_links]
@@ -277,7 +277,7 @@ func TestDailyResetWaitsForQuiet(t *testing.T) {
 		var now clock
 		hour := now.now().UTC().Truncate(time.Hour).Add(2 * time.Hour)
 		now.advance(time.Until(hour) - 30*time.Minute)
-		_, c := furnished(t, Options{Clock: now.now, Settings: load(t, fmt.Sprintf("[session]\ntime_zone = \"UTC\"\n[session.reset]\nat_hour = %d\nquiet = %q\n", hour.Hour(), quiet))})
+		_, c := openInstance(t, Options{Clock: now.now, Settings: load(t, fmt.Sprintf("[session]\ntime_zone = \"UTC\"\n[session.reset]\nat_hour = %d\nquiet = %q\n", hour.Hour(), quiet))})
 		first := write(t, c, "mail", "direct", "ada", "Hello.")
 		now.advance(31 * time.Minute)
 		if again := write(t, c, "mail", "direct", "ada", "Hello."); (again.Session != first.Session) != ends {
@@ -289,7 +289,7 @@ func TestDailyResetWaitsForQuiet(t *testing.T) {
 // TestMetricsAreOff checks that there are no metrics if they are disabled.
 func TestMetricsAreOff(t *testing.T) {
 	for text, want := range map[string]int{"": 200, "[telemetry]\nmetrics = false": 501} {
-		h, c := furnished(t, Options{Settings: load(t, text)})
+		h, c := openInstance(t, Options{Settings: load(t, text)})
 		if _, err := c.NewSession(t.Context(), wire.NewSession{}); err != nil {
 			t.Fatal(err)
 		}
@@ -302,7 +302,7 @@ func TestMetricsAreOff(t *testing.T) {
 // TestNotesDirectory checks that notes are stored in the configured directory.
 func TestNotesDirectory(t *testing.T) {
 	dir := t.TempDir()
-	_, c := furnished(t, Options{Settings: load(t, "[memory]\ndir = "+quoted(dir))})
+	_, c := openInstance(t, Options{Settings: load(t, "[memory]\ndir = "+quoted(dir))})
 	if _, err := c.Memory.Remember(t.Context(), wire.MemoryPlace{}, wire.NewNote{Text: "The cat is called Tom."}); err != nil {
 		t.Fatal(err)
 	}
@@ -315,7 +315,7 @@ func TestNotesDirectory(t *testing.T) {
 func TestStorePath(t *testing.T) {
 	dir := t.TempDir()
 	settings := load(t, "[store]\nurl = \"file:"+strings.ReplaceAll(dir, `\`, `\\`)+"\"")
-	_, c := furnished(t, Options{Settings: settings})
+	_, c := openInstance(t, Options{Settings: settings})
 	s, err := c.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)

@@ -83,7 +83,7 @@ const first, second = "aaaa1111-0000-4000-8000-000000000001", "bbbb2222-0000-400
 
 // TestNewMirrorsAreNoticed checks that a running gateway notices new and updated mirrors.
 func TestNewMirrorsAreNoticed(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ours, err := c.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)
@@ -112,7 +112,7 @@ func TestNewMirrorsAreNoticed(t *testing.T) {
 
 // TestPurgedSessionDoesNotReturn checks that a purged session does not return with the next run.
 func TestPurgedSessionDoesNotReturn(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
 	tool.writeSession(second, 3)
@@ -141,7 +141,7 @@ func TestPurgedSessionDoesNotReturn(t *testing.T) {
 // TestFollowDuringTakeover checks that a client following a mirrored session when it is taken
 // over receives a gap and then the complete session.
 func TestFollowDuringTakeover(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
 	tool.adopt(h.home())
@@ -186,7 +186,7 @@ func (d dying) Err() error {
 // TestInterruptedTakeover interrupts a takeover at every point. The session stays readable,
 // and the next attempt completes it.
 func TestInterruptedTakeover(t *testing.T) {
-	h, _ := furnished(t, Options{})
+	h, _ := openInstance(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 1200)
 	tool.adopt(h.home())
@@ -212,7 +212,7 @@ func TestInterruptedTakeover(t *testing.T) {
 
 // TestTakeoverOfHeaderOnly checks that a takeover that copied only the header is completed too.
 func TestTakeoverOfHeaderOnly(t *testing.T) {
-	h, _ := furnished(t, Options{})
+	h, _ := openInstance(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
 	tool.adopt(h.home())
@@ -258,7 +258,7 @@ func messages(t *testing.T, h *Instance) (n int) {
 // TestContinuedByBoth checks that adopt reports sessions continued by both firn and the tool,
 // and not those continued by the tool only.
 func TestContinuedByBoth(t *testing.T) {
-	h, _ := furnished(t, Options{})
+	h, _ := openInstance(t, Options{})
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
 	tool.writeSession(second, 3)

@@ -15,7 +15,7 @@ import (
 // taken over, their limits and faults, and that session lists can be filtered by source.
 func TestSources(t *testing.T) {
 	now := time.Now()
-	h, c := furnished(t, Options{Clock: func() time.Time { return now }})
+	h, c := openInstance(t, Options{Clock: func() time.Time { return now }})
 	ctx := t.Context()
 	tool := pi{t, t.TempDir()}
 	tool.writeSession(first, 3)
@@ -61,7 +61,7 @@ func TestSources(t *testing.T) {
 // TestVerifyAndStorage checks that a verification runs in the background and reports
 // faults, and that storage is reported by location.
 func TestVerifyAndStorage(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx := t.Context()
 	s, err := c.NewSession(ctx, wire.NewSession{})
 	if err != nil {
@@ -117,7 +117,7 @@ func TestVerifyAndStorage(t *testing.T) {
 // TestEditNote checks that only the text of a note is replaced, and that the edit can be
 // undone.
 func TestEditNote(t *testing.T) {
-	_, c := furnished(t, Options{})
+	_, c := openInstance(t, Options{})
 	ctx, at := t.Context(), wire.MemoryPlace{}
 	if _, err := c.Memory.Remember(ctx, at, wire.NewNote{Text: "It is green.", Name: "Green Tea", Type: "taste", Description: "what tea"}); err != nil {
 		t.Fatal(err)

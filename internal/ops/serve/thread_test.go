@@ -35,11 +35,11 @@ func (h *threads) send(thread, text string) (wire.Routed, []string) {
 		h.t.Fatal(err)
 	}
 	_, received := h.model.last()
-	return r, heardTexts(received)
+	return r, receivedTexts(received)
 }
 
-// heardTexts returns the texts of messages without injected text and senders.
-func heardTexts(received []string) (texts []string) {
+// receivedTexts returns the texts of messages without injected text and senders.
+func receivedTexts(received []string) (texts []string) {
 	for _, line := range only(received) {
 		who, text, _ := strings.Cut(line, ": ")
 		_, rest, ok := strings.Cut(text, "[from Ann]\n")

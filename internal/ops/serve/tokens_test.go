@@ -43,7 +43,7 @@ func listen(t *testing.T, o Options) listening {
 	return listenAs(t, h)
 }
 
-// listenAs is listen for a house that is not assembled yet.
+// listenAs is listen for an instance that is not complete yet.
 func listenAs(t *testing.T, h *Instance) listening {
 	t.Helper()
 	h.serves = true
@@ -122,7 +122,7 @@ func TestTokenOfTwoGateways(t *testing.T) {
 		}
 	}
 	// A command on another home with the same servers.
-	_, c := furnished(t, Options{Settings: load(t, settings)})
+	_, c := openInstance(t, Options{Settings: load(t, settings)})
 	made, err = c.Access.CreateToken(t.Context(), wire.NewToken{Name: "command", Scope: wire.ScopeRead})
 	if err != nil {
 		t.Fatal(err)

@@ -124,7 +124,7 @@ func TestTraces(t *testing.T) {
 	})
 	var log bytes.Buffer
 	settings := load(t, s.settings("[telemetry]\nservice = \"kitchen\"\n"))
-	h, c := furnished(t, Options{
+	h, c := openInstance(t, Options{
 		Settings: settings, Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL), Version: "1.2.3",
 		Log: slog.New(slog.NewJSONHandler(&log, &slog.HandlerOptions{Level: slog.LevelDebug})),
 	})
@@ -239,13 +239,13 @@ func TestNoTraces(t *testing.T) {
 		"sent nowhere":           {Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL, "OTEL_TRACES_EXPORTER", "none")},
 		"of one that only looks": {Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", collect.URL), ReadOnly: true},
 	} {
-		h, _ := furnished(t, o)
+		h, _ := openInstance(t, o)
 		if h.tracer != nil {
 			t.Errorf("%s: it is traced", name)
 		}
 	}
 	var texts []string
-	h, _ := furnished(t, Options{Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://c"), Report: func(m string) { texts = append(texts, m) }})
+	h, _ := openInstance(t, Options{Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", "grpc://c"), Report: func(m string) { texts = append(texts, m) }})
 	if h.tracer != nil || len(texts) != 1 || !strings.HasPrefix(texts[0], "tracing is disabled: ") {
 		t.Errorf("the output is %q", texts)
 	}
@@ -259,7 +259,7 @@ func TestDeadCollector(t *testing.T) {
 		t.Fatal(err)
 	}
 	defer dead.Close()
-	h, c := furnished(t, Options{Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+dead.Addr().String(), "OTEL_EXPORTER_OTLP_TIMEOUT", "600000")})
+	h, c := openInstance(t, Options{Env: env("OTEL_EXPORTER_OTLP_ENDPOINT", "http://"+dead.Addr().String(), "OTEL_EXPORTER_OTLP_TIMEOUT", "600000")})
 	s, err := c.NewSession(t.Context(), wire.NewSession{})
 	if err != nil {
 		t.Fatal(err)

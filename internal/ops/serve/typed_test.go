@@ -17,7 +17,7 @@ import (
 // TestPurgeErasesWhatWasTyped purges over the API and checks that the text is removed from
 // the input history too. A plan reports the number of lines and changes nothing.
 func TestPurgeErasesWhatWasTyped(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	ctx, path := t.Context(), history.Path(h.home())
 	const all = `"The  walrus sleeps at noon."` + "\n" + `"/title Of marzipan"` + "\n" + `"hello there"` + "\n"
 	if err := os.WriteFile(path, []byte(all), 0o600); err != nil {
@@ -61,7 +61,7 @@ func TestPurgeErasesWhatWasTyped(t *testing.T) {
 // TestPurgeAtOnce purges several sessions concurrently and checks that their input history is
 // removed, as stated by the receipts.
 func TestPurgeAtOnce(t *testing.T) {
-	h, c := furnished(t, Options{})
+	h, c := openInstance(t, Options{})
 	path := history.Path(h.home())
 	var ids []firn.ID
 	all := `"hello there"` + "\n"
@@ -91,7 +91,7 @@ func TestPurgeAtOnce(t *testing.T) {
 // the receipt, even if the session was continued before.
 func TestPlanOfMirrored(t *testing.T) {
 	for _, taken := range []bool{false, true} {
-		h, c := furnished(t, Options{})
+		h, c := openInstance(t, Options{})
 		ctx, tool := t.Context(), pi{t, t.TempDir()}
 		for _, id := range []string{first, second} {
 			tool.writeSession(id, 3)

@@ -21,7 +21,7 @@ func TestResetsInTheUsersZone(t *testing.T) {
 	for zone, reset := range map[string]string{"Asia/Tokyo": "daily", "UTC": ""} {
 		var ahead atomic.Int64
 		settings := load(t, fmt.Sprintf("[session]\ntime_zone = %q\nreset = { mode = \"daily\", at_hour = %d }\n", zone, hour))
-		_, c := furnished(t, Options{Settings: settings, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
+		_, c := openInstance(t, Options{Settings: settings, Clock: func() time.Time { return time.Now().Add(time.Duration(ahead.Load())) }})
 		write := func() wire.Routed {
 			t.Helper()
 			out, err := c.Inbound(t.Context(), wire.Inbound{Channel: "mail", PeerKind: "direct", PeerID: "ada", Text: "hello", Wait: true})

@@ -27,13 +27,13 @@ func (f *fuse) burn() error {
 	return nil
 }
 
-// mortalFS is a file system of a process that is killed.
-type mortalFS struct {
+// killableFS is a file system of a process that is killed.
+type killableFS struct {
 	vfs.FS
 	fuse *fuse
 }
 
-func (m mortalFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
+func (m killableFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	if err := m.fuse.burn(); err != nil {
 		return nil, err
 	}
@@ -41,44 +41,44 @@ func (m mortalFS) Open(path string, mode vfs.Mode) (vfs.File, error) {
 	if err != nil {
 		return nil, err
 	}
-	return mortalFile{f, m.fuse}, nil
+	return killableFile{f, m.fuse}, nil
 }
 
-func (m mortalFS) ReadDir(path string) ([]fs.DirEntry, error) {
+func (m killableFS) ReadDir(path string) ([]fs.DirEntry, error) {
 	if err := m.fuse.burn(); err != nil {
 		return nil, err
 	}
 	return m.FS.ReadDir(path)
 }
 
-func (m mortalFS) Rename(from, to string) error {
+func (m killableFS) Rename(from, to string) error {
 	if err := m.fuse.burn(); err != nil {
 		return err
 	}
 	return m.FS.Rename(from, to)
 }
 
-func (m mortalFS) Remove(path string) error {
+func (m killableFS) Remove(path string) error {
 	if err := m.fuse.burn(); err != nil {
 		return err
 	}
 	return m.FS.Remove(path)
 }
 
-func (m mortalFS) SyncDir(path string) error {
+func (m killableFS) SyncDir(path string) error {
 	if err := m.fuse.burn(); err != nil {
 		return err
 	}
 	return m.FS.SyncDir(path)
 }
 
-// mortalFile writes the first half of what the killed process wrote last.
-type mortalFile struct {
+// killableFile writes the first half of what the killed process wrote last.
+type killableFile struct {
 	vfs.File
 	fuse *fuse
 }
 
-func (m mortalFile) Write(b []byte) (int, error) {
+func (m killableFile) Write(b []byte) (int, error) {
 	if err := m.fuse.burn(); err != nil {
 		n, _ := m.File.Write(b[:len(b)/2])
 		return n, err
@@ -86,13 +86,13 @@ func (m mortalFile) Write(b []byte) (int, error) {
 	return m.File.Write(b)
 }
 
-// mortalHome is a home of a process that is killed, before or in the middle of a merge.
-type mortalHome struct {
+// killableHome is a home of a process that is killed, before or in the middle of a merge.
+type killableHome struct {
 	files
 	fuse *fuse
 }
 
-func (m mortalHome) Merge(ctx context.Context, id firn.ID, w wire.Merge, lines io.Reader) (wire.Merged, error) {
+func (m killableHome) Merge(ctx context.Context, id firn.ID, w wire.Merge, lines io.Reader) (wire.Merged, error) {
 	if err := m.fuse.burn(); err != nil {
 		return wire.Merged{}, err
 	}
@@ -105,7 +105,7 @@ func (m mortalHome) Merge(ctx context.Context, id firn.ID, w wire.Merge, lines i
 	return done, errors.Join(err, m.fuse.burn())
 }
 
-func (m mortalHome) appendSome(ctx context.Context, id firn.ID, w wire.Merge, lines io.Reader) (wire.Merged, error) {
+func (m killableHome) appendSome(ctx context.Context, id firn.ID, w wire.Merge, lines io.Reader) (wire.Merged, error) {
 	data, err := io.ReadAll(lines)
 	if err != nil {
 		return wire.Merged{}, err
@@ -175,8 +175,8 @@ func TestKilledAtEveryStep(t *testing.T) {
 		d.session(d.b, "only on b")
 		d.sync(d.a)
 		f := &fuse{left: n}
-		o := d.b.options(Folder{mortalFS{vfs.OS{}, f}, d.target.Dir}, "share")
-		o.FS, o.Local = mortalFS{vfs.OS{}, f}, mortalHome{d.b.files, f}
+		o := d.b.options(Folder{killableFS{vfs.OS{}, f}, d.target.Dir}, "share")
+		o.FS, o.Local = killableFS{vfs.OS{}, f}, killableHome{d.b.files, f}
 		r, err := Run(context.Background(), o)
 		killed = err != nil || len(r.Problems) > 0
 		last := d.sync(d.b, d.a, d.b, d.a)

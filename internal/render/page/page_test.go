@@ -165,7 +165,7 @@ func TestCorpus(t *testing.T) {
 			})}, nil) && yield(page.Item{Entry: entry("x", &firn.Title{Name: c})}, nil) && yield(page.Item{Entry: entry("y", &firn.Compaction{Summary: c})}, nil) &&
 				yield(page.Item{Entry: entry("z", &firn.Message{Role: firn.Role(c), Parts: []firn.Part{firn.Text{Text: c}}})}, nil) && yield(page.Item{Entry: entry("v", &firn.Custom{Type: c, Data: quoted})}, nil)
 		})
-		if bad := harm(got); bad != "" {
+		if bad := unsafePart(got); bad != "" {
 			t.Errorf("%q: %s", c, bad)
 		}
 	}
@@ -173,8 +173,8 @@ func TestCorpus(t *testing.T) {
 
 var elements = regexp.MustCompile(`^(html|head|meta|title|style|body|header|main|footer|article|details|summary|time|h[1-6]|p|br|hr|ul|ol|li|blockquote|pre|code|span|em|strong|del|a|img|table|thead|tbody|tr|th|td)$`)
 
-// harm returns the unsafe part of a page.
-func harm(text string) string {
+// unsafePart returns the unsafe part of a page.
+func unsafePart(text string) string {
 	z := html.NewTokenizer(strings.NewReader(text))
 	for {
 		kind := z.Next()

@@ -133,8 +133,8 @@ func (h *home) Search(_ context.Context, q wire.SearchQuery) (wire.Found, error)
 	return wire.Found{Items: []wire.Hit{{Session: "s00003", Title: "Session 3", Entry: "e101", At: 100, N: 101, Role: "user", Snippet: "found " + q.Query}}}, nil
 }
 
-// glass is a Screen without a terminal.
-type glass struct {
+// fakeScreen is a Screen without a terminal.
+type fakeScreen struct {
 	t             *testing.T
 	inputs        chan line.Input
 	mu            sync.Mutex
@@ -145,26 +145,26 @@ type glass struct {
 	copied        string
 }
 
-func (g *glass) Inputs() <-chan line.Input { return g.inputs }
+func (g *fakeScreen) Inputs() <-chan line.Input { return g.inputs }
 
-func (g *glass) Size() (int, int) {
+func (g *fakeScreen) Size() (int, int) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return g.width, g.height
 }
 
-func (g *glass) Suspend() error {
+func (g *fakeScreen) Suspend() error {
 	g.suspended++
 	return nil
 }
 
-func (g *glass) Copy(text string) {
+func (g *fakeScreen) Copy(text string) {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.copied = text
 }
 
-func (g *glass) Draw(rows []string, _, _ int) error {
+func (g *fakeScreen) Draw(rows []string, _, _ int) error {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	g.rows = nil
@@ -184,14 +184,14 @@ func (g *glass) Draw(rows []string, _, _ int) error {
 	return nil
 }
 
-func (g *glass) String() string {
+func (g *fakeScreen) String() string {
 	g.mu.Lock()
 	defer g.mu.Unlock()
 	return strings.Join(g.rows, "\n") + "\n"
 }
 
 // shows waits until the screen contains texts.
-func (g *glass) shows(texts ...string) {
+func (g *fakeScreen) shows(texts ...string) {
 	g.t.Helper()
 	late := time.After(basetest.Limit)
 	for _, text := range texts {
@@ -206,13 +206,13 @@ func (g *glass) shows(texts ...string) {
 }
 
 // press presses keys.
-func (g *glass) press(keys ...string) {
+func (g *fakeScreen) press(keys ...string) {
 	for _, k := range keys {
 		g.inputs <- line.Input{Key: k}
 	}
 }
 
-func (g *glass) resize(width, height int) {
+func (g *fakeScreen) resize(width, height int) {
 	g.mu.Lock()
 	g.width, g.height = width, height
 	g.mu.Unlock()
@@ -220,9 +220,9 @@ func (g *glass) resize(width, height int) {
 }
 
 // open runs the browser. The returned function presses q and returns the result.
-func open(t *testing.T, h *home, width, height int, change func(*Options)) (*glass, func(key string) Result) {
+func open(t *testing.T, h *home, width, height int, change func(*Options)) (*fakeScreen, func(key string) Result) {
 	t.Helper()
-	g := &glass{t: t, inputs: make(chan line.Input), width: width, height: height, drawn: make(chan struct{}, 1)}
+	g := &fakeScreen{t: t, inputs: make(chan line.Input), width: width, height: height, drawn: make(chan struct{}, 1)}
 	o := Options{Source: h, Screen: g, Styles: true, Now: func() time.Time { return clock }, Window: func(w wire.Window) []string { return []string{"window of " + prose.Plural(w.Count, "message")} }}
 	if change != nil {
 		change(&o)

@@ -58,13 +58,13 @@ func TestFilteredListIsNotRefreshed(t *testing.T) {
 	}
 }
 
-// forest is a source with a long tree.
-type forest struct {
+// longTreeSource is a source with a long tree.
+type longTreeSource struct {
 	*home
 	nodes int
 }
 
-func (f *forest) Tree(_ context.Context, _ firn.ID, limit int, cursor string) (wire.Tree, error) {
+func (f *longTreeSource) Tree(_ context.Context, _ firn.ID, limit int, cursor string) (wire.Tree, error) {
 	last := f.nodes
 	if cursor != "" {
 		fmt.Sscan(cursor, &last)
@@ -83,7 +83,7 @@ func (f *forest) Tree(_ context.Context, _ firn.ID, limit int, cursor string) (w
 // tree and its loaded nodes as they are, and that it is read once however many entries
 // arrive.
 func TestTreeKeepsPosition(t *testing.T) {
-	f := &forest{&home{sessions: 1, entries: 4}, 1000}
+	f := &longTreeSource{&home{sessions: 1, entries: 4}, 1000}
 	m := newModel(Options{Source: f, Now: func() time.Time { return clock }})
 	loadAll(t, m)
 	pressAll(m, "2")

@@ -16,24 +16,24 @@ import (
 	"firn.dev/store"
 )
 
-// desk is a stage with a terminal and line editing.
-type desk struct {
+// boardTest is a stage with a terminal and line editing.
+type boardTest struct {
 	*stage
 	screen *linetest.Screen
 	keys   *io.PipeWriter
 }
 
-// sitDown starts a chat on a terminal.
-func sitDown(t *testing.T, change func(*Options), steps ...scripted.Step) *desk {
+// newBoardTest starts a chat on a terminal.
+func newBoardTest(t *testing.T, change func(*Options), steps ...scripted.Step) *boardTest {
 	t.Helper()
 	in, keys := io.Pipe()
-	d := &desk{screen: linetest.New(100, 30), keys: keys}
+	d := &boardTest{screen: linetest.New(100, 30), keys: keys}
 	dev := line.Device{
 		In: in, Out: d.screen, Size: func() (int, int) { return 100, 30 },
 		Raw: func() (func() error, error) { return func() error { return nil }, nil },
 	}
 	d.stage = set(t, func(o *Options) {
-		seated(o)
+		atTerminal(o)
 		o.Device = &dev
 		if change != nil {
 			change(o)
@@ -54,13 +54,13 @@ func sitDown(t *testing.T, change func(*Options), steps ...scripted.Step) *desk 
 	return d
 }
 
-func (d *desk) sees(text string) {
+func (d *boardTest) sees(text string) {
 	d.t.Helper()
 	d.screen.Await(d.t, text)
 }
 
 // press presses keys.
-func (d *desk) press(keys string) {
+func (d *boardTest) press(keys string) {
 	d.t.Helper()
 	if _, err := io.WriteString(d.keys, keys); err != nil {
 		d.t.Fatal(err)
@@ -68,14 +68,14 @@ func (d *desk) press(keys string) {
 }
 
 // shows waits until the visible screen contains a text.
-func (d *desk) shows(text string) {
+func (d *boardTest) shows(text string) {
 	d.t.Helper()
 	d.screen.AwaitThat(d.t, fmt.Sprintf("it shows %q", text), func() bool { return strings.Contains(d.screen.String(), text) })
 }
 
 // TestBoard checks a complete turn on a terminal with line editing.
 func TestBoard(t *testing.T) {
-	d := sitDown(t, nil,
+	d := newBoardTest(t, nil,
 		scripted.Join(scripted.Think("Let me\nsee.", "I will **compute**."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
 		scripted.Reply("# It is `42`\n\n- one\n- two"))
 	d.press("what is 6*7?\r")
@@ -103,7 +103,7 @@ func TestBoard(t *testing.T) {
 func TestBoardHostile(t *testing.T) {
 	evil := "a\x1b]52;c;aGk=\x07b\x1b]0;title\x1b\\c\x1b[2Jd\x1b[10Ae\u009b31mf\u202eg\x7fh\rX\x08i"
 	call := scripted.Call("c1", "calc", fmt.Sprintf(`{"expression":%q}`, `\u001b]0;x\u0007\u001b[2J`))
-	d := sitDown(t, nil, scripted.Join(scripted.Think("t"+evil, evil+"\n```\n"+evil+"\n```\n["+evil+"]("+evil+")"), call), scripted.Reply("done "+evil))
+	d := newBoardTest(t, nil, scripted.Join(scripted.Think("t"+evil, evil+"\n```\n"+evil+"\n```\n["+evil+"]("+evil+")"), call), scripted.Reply("done "+evil))
 	d.create()
 	title := firn.NewEntry(&firn.Title{Name: "T" + evil})
 	if _, err := d.st.Append(t.Context(), d.c.id, store.Any, title); err != nil {
@@ -121,7 +121,7 @@ func TestBoardHostile(t *testing.T) {
 
 // TestBoardStop stops an answer in the middle, twice.
 func TestBoardStop(t *testing.T) {
-	d := sitDown(t, nil, scripted.Hang(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine"))
+	d := newBoardTest(t, nil, scripted.Hang(1, scripted.Reply("one two three four five six seven")), scripted.Reply("fine"))
 	d.press("hello\rand this\r")
 	d.sees("one")
 	d.shows("(queued) and this")
@@ -150,7 +150,7 @@ func TestBoardSecondCtrlC(t *testing.T) {
 		<-release
 		return ctx.Err()
 	}
-	d := sitDown(t, nil, deaf)
+	d := newBoardTest(t, nil, deaf)
 	d.press("hello\r")
 	<-asked
 	d.press("\x03")
@@ -167,7 +167,7 @@ func TestBoardSecondCtrlC(t *testing.T) {
 
 // TestBoardPick chooses a session from a list.
 func TestBoardPick(t *testing.T) {
-	d := sitDown(t, nil, scripted.Reply("hello Ada"), scripted.Reply("hello Bob"))
+	d := newBoardTest(t, nil, scripted.Reply("hello Ada"), scripted.Reply("hello Bob"))
 	d.press("I am Ada\r")
 	d.sees("on disk")
 	first := d.c.id
@@ -204,14 +204,14 @@ func TestBoardPick(t *testing.T) {
 // TestBoardPlain checks that Markdown is shown unchanged without styles, and that answers
 // go to stdout if that is not a terminal.
 func TestBoardPlain(t *testing.T) {
-	d := sitDown(t, func(o *Options) { o.Terminal.Dim = false }, scripted.Reply("a **b** `c`"))
+	d := newBoardTest(t, func(o *Options) { o.Terminal.Dim = false }, scripted.Reply("a **b** `c`"))
 	d.press("hello\r")
 	d.sees("a **b** `c`")
 	d.sees("on disk")
 	if raw := d.screen.Raw(); strings.Contains(raw, "\x1b[1m") || strings.Contains(raw, "\x1b[2m") {
 		t.Errorf("there are styles: %q", raw)
 	}
-	d = sitDown(t, func(o *Options) { o.Terminal.Out = false }, scripted.Reply("a **b**\x1b[31m"))
+	d = newBoardTest(t, func(o *Options) { o.Terminal.Out = false }, scripted.Reply("a **b**\x1b[31m"))
 	d.press("hello\r")
 	d.sees("on disk")
 	if d.out.String() != "a **b**\x1b[31m\n" || strings.Contains(d.screen.All(), "**b**") {

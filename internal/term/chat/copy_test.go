@@ -10,7 +10,7 @@ import (
 // TestCopy copies the last answer to the terminal's clipboard, as the model wrote it.
 func TestCopy(t *testing.T) {
 	answer := "A **bold** line.\n\n- " + strings.Repeat("ünï ", 60) + "end"
-	d := sitDown(t, nil, scripted.Reply("The first."), scripted.Reply(answer))
+	d := newBoardTest(t, nil, scripted.Reply("The first."), scripted.Reply(answer))
 	d.press("/copy\r")
 	d.sees("this session has no messages")
 	d.press("one\r")

@@ -10,7 +10,7 @@ import (
 
 // TestHelpPages reads the help on pages and returns to the chat.
 func TestHelpPages(t *testing.T) {
-	d := sitDown(t, nil)
+	d := newBoardTest(t, nil)
 	d.press("/help\r")
 	d.shows("Commands and keys")
 	d.shows("/new")
@@ -35,7 +35,7 @@ func TestHelpPages(t *testing.T) {
 // TestUnfold checks that nothing is unfolded if nothing was folded, that Ctrl-O shows folded
 // text in full, and that lines printed meanwhile appear afterwards.
 func TestUnfold(t *testing.T) {
-	d := sitDown(t, nil, scripted.Reply("An answer."))
+	d := newBoardTest(t, nil, scripted.Reply("An answer."))
 	d.press("\x0f")
 	d.shows("(nothing is folded)")
 	b := d.c.screen.(*board)
@@ -79,7 +79,7 @@ func TestLastLines(t *testing.T) {
 
 // TestUnfoldDiffs checks that Ctrl-O shows a folded diff in full, of /diff and of a question.
 func TestUnfoldDiffs(t *testing.T) {
-	d := sitDown(t, nil)
+	d := newBoardTest(t, nil)
 	diff := "--- a/f\n+++ b/f\n@@ -0,0 +1,60 @@\n+the first line\n" + strings.Repeat("+a line\n", 58) + "+the final line\n"
 	for name, show := range map[string]func(){
 		"/diff f": func() { d.c.showDiff("/diff f", diff, foldedDiff) },

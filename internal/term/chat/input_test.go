@@ -30,7 +30,7 @@ func withFiles(t *testing.T, files map[string]string) func(*Options) {
 
 // TestCommandMenu opens the menu with a slash and runs what is chosen.
 func TestCommandMenu(t *testing.T) {
-	d := sitDown(t, nil)
+	d := newBoardTest(t, nil)
 	d.press("/")
 	d.shows("› /\n❯ /help              list the commands\n  /new  ")
 	d.press("rem")
@@ -53,7 +53,7 @@ func TestCommandMenu(t *testing.T) {
 
 // TestFileMenu completes a file after an @ and sends it with the message.
 func TestFileMenu(t *testing.T) {
-	d := sitDown(t, withFiles(t, map[string]string{".gitignore": "*.log\n", "alpha.go": "package alpha\n", "alpha.log": "no", "beta two.txt": "beta"}), scripted.Reply("fine"))
+	d := newBoardTest(t, withFiles(t, map[string]string{".gitignore": "*.log\n", "alpha.go": "package alpha\n", "alpha.log": "no", "beta two.txt": "beta"}), scripted.Reply("fine"))
 	d.press("see @al")
 	d.shows("› see @al\n❯ alpha.go\n")
 	if strings.Contains(d.screen.String(), "alpha.log") {
@@ -71,7 +71,7 @@ func TestFileMenu(t *testing.T) {
 
 // TestPaste folds a paste on the screen and sends all of it.
 func TestPaste(t *testing.T) {
-	d := sitDown(t, nil, scripted.Reply("fine"))
+	d := newBoardTest(t, nil, scripted.Reply("fine"))
 	d.press("fix \x1b[200~" + strings.Repeat("line\r", 41) + "last\x1b[201~")
 	d.shows("› fix [pasted 42 lines]\n")
 	d.press(" now\r")
@@ -87,7 +87,7 @@ func TestImages(t *testing.T) {
 		t.Fatal(err)
 	}
 	var dir string
-	d := sitDown(t, func(o *Options) {
+	d := newBoardTest(t, func(o *Options) {
 		withFiles(t, map[string]string{"a dot.png": string(data), "b.png": string(data)})(o)
 		dir = o.Local.Dir
 	}, scripted.Reply("fine"))
@@ -112,7 +112,7 @@ func TestImages(t *testing.T) {
 
 // TestExecute runs a command, keeps it in the session, and shows it to the model.
 func TestExecute(t *testing.T) {
-	d := sitDown(t, withFiles(t, map[string]string{"here.txt": "ice\n"}), scripted.Reply("I see"))
+	d := newBoardTest(t, withFiles(t, map[string]string{"here.txt": "ice\n"}), scripted.Reply("I see"))
 	d.press("!cat here.txt\r")
 	d.sees("· cat here.txt … ok\n    ice\n")
 	d.press("!!echo secret; exit 3\r")
@@ -152,7 +152,7 @@ func TestExecuteInPipe(t *testing.T) {
 
 // TestEscape stops an answer with Escape, and opens the rewind with two, or with /rewind.
 func TestEscape(t *testing.T) {
-	d := sitDown(t, nil, scripted.Hang(1, scripted.Reply("one two three")), scripted.Reply("fine"))
+	d := newBoardTest(t, nil, scripted.Hang(1, scripted.Reply("one two three")), scripted.Reply("fine"))
 	d.press("hello\r")
 	d.sees("one")
 	d.press("\x1b")

@@ -9,8 +9,8 @@ import (
 	"firn.dev/wire"
 )
 
-// seated sets all streams to terminals.
-func seated(o *Options) { o.Terminal = Terminal{In: true, Out: true, Err: true, Dim: true} }
+// atTerminal sets all streams to terminals.
+func atTerminal(o *Options) { o.Terminal = Terminal{In: true, Out: true, Err: true, Dim: true} }
 
 // both writes stdout and stderr to the same screen.
 func both(s *stage) *stage {
@@ -20,7 +20,7 @@ func both(s *stage) *stage {
 
 // TestTurnOnATerminal checks a complete turn on a terminal.
 func TestTurnOnATerminal(t *testing.T) {
-	s := both(set(t, seated,
+	s := both(set(t, atTerminal,
 		scripted.Join(scripted.Think("Let me\nsee.", "I will compute."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
 		scripted.Reply("It is 42."), scripted.Think("All of\nthis.", "Well."))).start()
 	s.does("what is 6*7?")
@@ -48,7 +48,7 @@ func TestTurnInAPipe(t *testing.T) {
 }
 
 func TestNoReply(t *testing.T) {
-	s := both(set(t, seated, scripted.Reply("NO_REPLY"), scripted.Reply("NO_REPLY")))
+	s := both(set(t, atTerminal, scripted.Reply("NO_REPLY"), scripted.Reply("NO_REPLY")))
 	s.start()
 	s.does("ping")
 	says(t, s.out.String(), "\x1b[2m(no reply)\x1b[0m\n")
@@ -63,7 +63,7 @@ func TestNoReply(t *testing.T) {
 
 // TestHostileText checks that terminal sequences are shown as plain text.
 func TestHostileText(t *testing.T) {
-	s := both(set(t, seated, scripted.Reply("a\x1b]0;title\x07b\u202ec\r\nd\te"))).start()
+	s := both(set(t, atTerminal, scripted.Reply("a\x1b]0;title\x07b\u202ec\r\nd\te"))).start()
 	s.does("hello")
 	says(t, s.out.String(), "a ]0;title b c \nd\te\n")
 }

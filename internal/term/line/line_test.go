@@ -15,8 +15,8 @@ import (
 	"firn.dev/internal/term/line/linetest"
 )
 
-// seat is a terminal and its user.
-type seat struct {
+// terminalTest is a terminal and its user.
+type terminalTest struct {
 	t       *testing.T
 	term    *Terminal
 	screen  *linetest.Screen
@@ -27,10 +27,10 @@ type seat struct {
 	stopped chan struct{}
 }
 
-func sit(t *testing.T, o Options) *seat {
+func newTerminalTest(t *testing.T, o Options) *terminalTest {
 	t.Helper()
 	in, keys := io.Pipe()
-	s := &seat{t: t, screen: linetest.New(30, 10), keys: keys, resized: make(chan struct{}, 1), stopped: make(chan struct{}, 1)}
+	s := &terminalTest{t: t, screen: linetest.New(30, 10), keys: keys, resized: make(chan struct{}, 1), stopped: make(chan struct{}, 1)}
 	s.width.Store(30)
 	dev := Device{
 		In: in, Out: s.screen, Resized: s.resized,
@@ -61,7 +61,7 @@ func sit(t *testing.T, o Options) *seat {
 }
 
 // types presses keys.
-func (s *seat) types(keys string) {
+func (s *terminalTest) types(keys string) {
 	s.t.Helper()
 	keys, pause := strings.CutSuffix(keys, "<esc-pause>")
 	if keys != "" {
@@ -77,14 +77,14 @@ func (s *seat) types(keys string) {
 }
 
 // sees waits until the screen shows want.
-func (s *seat) sees(want string) {
+func (s *terminalTest) sees(want string) {
 	s.t.Helper()
 	want = strings.TrimPrefix(want, "\n")
 	s.screen.AwaitThat(s.t, "the screen is\n"+want, func() bool { return s.screen.String() == want })
 }
 
 // at checks the cursor position.
-func (s *seat) at(x, y int) {
+func (s *terminalTest) at(x, y int) {
 	s.t.Helper()
 	if gotX, gotY := s.screen.Cursor(); gotX != x || gotY != y {
 		s.t.Errorf("the cursor is at %d, %d, want %d, %d; the screen has\n%s", gotX, gotY, x, y, s.screen)
@@ -92,7 +92,7 @@ func (s *seat) at(x, y int) {
 }
 
 // event waits for an event.
-func (s *seat) event() string {
+func (s *terminalTest) event() string {
 	s.t.Helper()
 	select {
 	case e := <-s.term.Events():
@@ -105,7 +105,7 @@ func (s *seat) event() string {
 
 // TestTyping types while lines are printed.
 func TestTyping(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Print("hello")
 	s.types("typed ahead")
 	s.term.Prompt(true)
@@ -151,7 +151,7 @@ func TestTyping(t *testing.T) {
 // TestManyLines edits lines that are wider than the screen, and more lines than it has
 // rows.
 func TestManyLines(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Prompt(true)
 	s.types("<paste>" + strings.Repeat("0123456789", 4) + "\r二つ目の行は幅の広い文字でできている\r三</paste>")
 	s.sees("› 012345678901234567890123456\n  7890123456789\n  二つ目の行は幅の広い文字で\n  できている\n  三\n")
@@ -179,7 +179,7 @@ func TestManyLines(t *testing.T) {
 // wide as the input.
 func TestResizeToTheInput(t *testing.T) {
 	for width := 8; width < 30; width++ {
-		s := sit(t, Options{})
+		s := newTerminalTest(t, Options{})
 		s.term.Prompt(true)
 		s.term.Print("one", "two")
 		s.types("twelve chars")
@@ -197,7 +197,7 @@ func TestResizeToTheInput(t *testing.T) {
 
 // TestResize makes the screen narrower and wider while the prompt is shown.
 func TestResize(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Print("one", "two")
 	s.term.Prompt(true)
 	s.types("a line of twenty-eight char")
@@ -218,7 +218,7 @@ func TestResize(t *testing.T) {
 
 func TestSearchAndCompletion(t *testing.T) {
 	complete := func(before string) (int, []string) { return 0, []string{"/resume", "/restore", "/retry", "/rewind"} }
-	s := sit(t, Options{History: remembered("the first one", "the second"), Complete: complete, Styles: true})
+	s := newTerminalTest(t, Options{History: remembered("the first one", "the second"), Complete: complete, Styles: true})
 	s.term.Prompt(true)
 	s.types("^Rfir")
 	s.sees("› the first one\nsearch: fir\n")
@@ -236,7 +236,7 @@ func TestSearchAndCompletion(t *testing.T) {
 }
 
 func TestPick(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Prompt(true)
 	rows := []string{"red wine", "white wine", "green tea", "black tea"}
 	pick := func(c Choice, keys ...string) int {
@@ -298,7 +298,7 @@ func TestPick(t *testing.T) {
 
 // TestSuspend checks that the terminal is restored while the process is stopped.
 func TestSuspend(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Prompt(true)
 	s.types("half a line^Z")
 	<-s.stopped
@@ -313,7 +313,7 @@ func TestSuspend(t *testing.T) {
 }
 
 func TestClosed(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Prompt(true)
 	s.types("x")
 	s.sees("› x\n")
@@ -351,7 +351,7 @@ func (w writer) Write(p []byte) (int, error) { return w(p) }
 
 // TestPickFrom chooses from rows that depend on the typed text.
 func TestPickFrom(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Prompt(true)
 	f := Finder{
 		Title: "drink", Narrow: "hot", Wide: "all",

@@ -62,7 +62,7 @@ func TestMenu(t *testing.T) {
 
 // TestMenuScreen shows the menu below the line while lines are printed above it.
 func TestMenuScreen(t *testing.T) {
-	s := sit(t, Options{Suggest: suggestNames})
+	s := newTerminalTest(t, Options{Suggest: suggestNames})
 	s.term.Prompt(true)
 	s.types("/")
 	s.sees("› /\n❯ /new           begin\n  /rename TITLE  rename\n  /rewind        go back\n")
@@ -82,7 +82,7 @@ func TestMenuScreen(t *testing.T) {
 func TestRefresh(t *testing.T) {
 	known := make(chan []Item, 1)
 	known <- nil
-	s := sit(t, Options{Suggest: func(before string) (int, []Item) {
+	s := newTerminalTest(t, Options{Suggest: func(before string) (int, []Item) {
 		items := <-known
 		known <- items
 		return 0, items
@@ -115,7 +115,7 @@ func TestFold(t *testing.T) {
 			t.Errorf("%q gives %q, shown as %q", c.keys, e.expanded(), e.text)
 		}
 	}
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Prompt(true)
 	s.types("see <paste>" + long + "</paste>")
 	s.sees("› see [pasted 7 lines]\n")
@@ -153,7 +153,7 @@ func TestCodes(t *testing.T) {
 // TestTypedBeforeRawMode submits a line that was typed before raw mode, when the system replaced
 // Enter.
 func TestTypedBeforeRawMode(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.types("early\nmore")
 	if got := s.event(); got != `0 "early"` {
 		t.Errorf("the event is %s", got)
@@ -166,7 +166,7 @@ func TestTypedBeforeRawMode(t *testing.T) {
 
 // TestEscape reports Escape, and whether it was pressed twice in an empty line.
 func TestEscape(t *testing.T) {
-	s := sit(t, Options{})
+	s := newTerminalTest(t, Options{})
 	s.term.Prompt(true)
 	again := func() bool {
 		e := <-s.term.Events()
@@ -199,7 +199,7 @@ func TestEscape(t *testing.T) {
 // TestExternalEditor gives the terminal to another program, which gets the text and none of the
 // printed lines.
 func TestExternalEditor(t *testing.T) {
-	s := sit(t, Options{Extended: true})
+	s := newTerminalTest(t, Options{Extended: true})
 	s.term.Prompt(true)
 	s.types("one<paste>" + strings.Repeat("\rx", 7) + "</paste>")
 	s.sees("› one[pasted 8 lines]\n")
@@ -232,7 +232,7 @@ func TestExternalEditor(t *testing.T) {
 
 // TestPasteHook replaces a paste with a placeholder, which one Backspace removes.
 func TestPasteHook(t *testing.T) {
-	s := sit(t, Options{Paste: func(text string) string {
+	s := newTerminalTest(t, Options{Paste: func(text string) string {
 		if text == "/tmp/x.png" {
 			return "[image x.png]"
 		}
@@ -257,7 +257,7 @@ func TestBackground(t *testing.T) {
 			t.Errorf("%s is %d, want %d", value, got, want)
 		}
 	}
-	s := sit(t, Options{Extended: true})
+	s := newTerminalTest(t, Options{Extended: true})
 	s.term.Prompt(true)
 	s.types("a\x1b]11;rgb:ff")
 	s.types("ff/ffff/ffff\x07b\x1b[?1;2c")

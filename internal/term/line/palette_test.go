@@ -40,7 +40,7 @@ func TestPalette(t *testing.T) {
 // TestTheme follows the background that the terminal reports, unless it is fixed.
 func TestTheme(t *testing.T) {
 	for _, fixed := range []bool{false, true} {
-		s := sit(t, Options{Extended: true, FixedColors: fixed})
+		s := newTerminalTest(t, Options{Extended: true, FixedColors: fixed})
 		s.screen.Answer(s.keys, "")
 		s.term.Prompt(true)
 		s.types("\x1b]11;rgb:ffff/ffff/ffff\x1b\\\x1b[?1cx")

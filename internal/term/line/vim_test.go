@@ -69,7 +69,7 @@ func TestVim(t *testing.T) {
 
 // TestVimScreen shows the mode below the line, and reports Escape in normal mode.
 func TestVimScreen(t *testing.T) {
-	s := sit(t, Options{Vim: true})
+	s := newTerminalTest(t, Options{Vim: true})
 	s.term.Prompt(true)
 	s.types("ab")
 	s.sees("› ab\n")

@@ -13,9 +13,9 @@ import (
 	"firn.dev/store"
 )
 
-// scribe writes a transcript file directly, for homes that would take too long to create
+// transcriptWriter writes a transcript file directly, for homes that would take too long to create
 // through the gateway.
-type scribe struct {
+type transcriptWriter struct {
 	id    firn.ID
 	agent string
 	head  firn.EntryID
@@ -27,7 +27,7 @@ type scribe struct {
 }
 
 // newScribe creates a transcript with a start time.
-func newScribe(id firn.ID, begun time.Time, h firn.Header) *scribe {
+func newScribe(id firn.ID, begun time.Time, h firn.Header) *transcriptWriter {
 	if h.Agent == "" {
 		h.Agent = "main"
 	}
@@ -35,12 +35,12 @@ func newScribe(id firn.ID, begun time.Time, h firn.Header) *scribe {
 	if h.CWD == "" {
 		h.CWD = "/home/you/project"
 	}
-	s := &scribe{id: id, agent: h.Agent, now: begun.UTC().Truncate(time.Millisecond)}
+	s := &transcriptWriter{id: id, agent: h.Agent, now: begun.UTC().Truncate(time.Millisecond)}
 	s.line(firn.Entry{Time: s.now, Body: &h})
 	return s
 }
 
-func (s *scribe) line(e firn.Entry) {
+func (s *transcriptWriter) line(e firn.Entry) {
 	if s.err != nil {
 		return
 	}
@@ -50,7 +50,7 @@ func (s *scribe) line(e firn.Entry) {
 }
 
 // add appends an entry, one second after the last.
-func (s *scribe) add(body firn.Body) firn.EntryID {
+func (s *transcriptWriter) add(body firn.Body) firn.EntryID {
 	s.now = s.now.Add(time.Second)
 	if m, ok := body.(*firn.Message); ok {
 		m.Time = s.now
@@ -61,11 +61,11 @@ func (s *scribe) add(body firn.Body) firn.EntryID {
 	return e.ID
 }
 
-func (s *scribe) user(text string) firn.EntryID {
+func (s *transcriptWriter) user(text string) firn.EntryID {
 	return s.add(&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}})
 }
 
-func (s *scribe) assistant(parts ...firn.Part) firn.EntryID {
+func (s *transcriptWriter) assistant(parts ...firn.Part) firn.EntryID {
 	stop := firn.StopEnd
 	for _, p := range parts {
 		if _, ok := p.(firn.ToolCall); ok {
@@ -78,28 +78,30 @@ func (s *scribe) assistant(parts ...firn.Part) firn.EntryID {
 		Usage: &firn.Usage{Input: 1200, Output: 140, CacheRead: in - 1200, Total: in + 140, Cost: firn.Cost{Input: 0.0036, Output: 0.0021, Total: 0.0057}}})
 }
 
-func (s *scribe) says(text string) firn.EntryID { return s.assistant(firn.Text{Text: text}) }
+func (s *transcriptWriter) says(text string) firn.EntryID { return s.assistant(firn.Text{Text: text}) }
 
 // uses adds a tool call and its result.
-func (s *scribe) uses(tool, arguments, result string) firn.EntryID {
+func (s *transcriptWriter) uses(tool, arguments, result string) firn.EntryID {
 	s.calls++
 	id := fmt.Sprintf("call_%06d", s.calls)
 	s.assistant(firn.Thinking{Text: "I should look."}, firn.ToolCall{ID: id, Name: tool, Arguments: json.RawMessage(arguments)})
 	return s.add(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: id, Name: tool, Content: []firn.Part{firn.Text{Text: result}}}}})
 }
 
-func (s *scribe) compaction(summary string, kept firn.EntryID, before int64) firn.EntryID {
+func (s *transcriptWriter) compaction(summary string, kept firn.EntryID, before int64) firn.EntryID {
 	s.cut = len(s.lines)
 	return s.add(&firn.Compaction{Summary: summary, FirstKept: kept, TokensBefore: before, Details: json.RawMessage(`{"strategy":"summary","tokensAfter":900}`)})
 }
 
-func (s *scribe) title(name string) { s.add(&firn.Title{Name: name, Source: firn.SourceUser}) }
+func (s *transcriptWriter) title(name string) {
+	s.add(&firn.Title{Name: name, Source: firn.SourceUser})
+}
 
-func (s *scribe) label(target firn.EntryID, name string) {
+func (s *transcriptWriter) label(target firn.EntryID, name string) {
 	s.add(&firn.Label{Target: target, Name: name})
 }
 
-func (s *scribe) tags(tags ...string) {
+func (s *transcriptWriter) tags(tags ...string) {
 	e, err := store.NewTags(tags)
 	if err != nil && s.err == nil {
 		s.err = err
@@ -108,7 +110,7 @@ func (s *scribe) tags(tags ...string) {
 }
 
 // rewind continues from an earlier entry.
-func (s *scribe) rewind(to firn.EntryID) {
+func (s *transcriptWriter) rewind(to firn.EntryID) {
 	s.head = to
 	s.add(&firn.Head{Reason: "rewind"})
 }
@@ -117,7 +119,7 @@ func (s *scribe) rewind(to firn.EntryID) {
 const partSize = 45 << 20
 
 // keep writes the transcript to a home in as many parts as needed.
-func (s *scribe) keep(home string) error {
+func (s *transcriptWriter) keep(home string) error {
 	if s.err != nil {
 		return s.err
 	}
@@ -205,7 +207,7 @@ const branchyID = firn.ID("five-branches")
 func writeBranchy(home string) error { return branches(branchyID).keep(home) }
 
 // branches creates it: a trunk of two turns, and five answers to a question.
-func branches(id firn.ID) *scribe {
+func branches(id firn.ID) *transcriptWriter {
 	s := newScribe(id, longAgo.AddDate(0, 2, 0), firn.Header{})
 	s.user("We plan a trip.")
 	s.says("Where to?")

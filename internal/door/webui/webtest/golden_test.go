@@ -101,7 +101,7 @@ func writeGolden(home string) error {
 	main.says("The lock is freed before the file is closed:\n\n```go\nfunc (l *Lock) Close() error {\n\tdefer l.file.Close()\n\treturn l.unlock()\n}\n```\n\n- the next holder may have the file open\n- so I turn the two around")
 	main.user("Thank you. And the trains to Gdansk?")
 	main.says("Six hours, with one change.\n\n| Train | Hours |\n|---|---|\n| first | 4 |\n| second | 2 |")
-	writers := []*scribe{main}
+	writers := []*transcriptWriter{main}
 	for i := range 9 {
 		w := newScribe(sessionID("golden", i), longAgo.Add(-time.Duration(i+1)*7*time.Hour), firn.Header{CWD: "/home/you/notes"})
 		w.title(fmt.Sprintf("Notes about trains, part %d", i+1))

@@ -82,7 +82,7 @@ func writeHostile(home string) error {
 }
 
 // writeOddities adds one entry of each kind with an attack in every text.
-func (s *scribe) writeOddities(first firn.EntryID) {
+func (s *transcriptWriter) writeOddities(first firn.EntryID) {
 	const png = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	s.add(&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{
 		firn.Text{Text: "pictures"},

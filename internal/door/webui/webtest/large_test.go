@@ -92,7 +92,7 @@ func TestLongSession(t *testing.T) {
 		b.backBy("Question 12400")
 	})
 	t.Logf("scrolling back: %v", back)
-	for _, l := range []labour{did, back} {
+	for _, l := range []taskTime{did, back} {
 		if l.longest > longestTask*unit {
 			t.Errorf("the page was busy for %v at once, want at most %d times %v", l.longest, longestTask, unit)
 		}

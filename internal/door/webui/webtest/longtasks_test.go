@@ -16,16 +16,16 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-// labour is the processor time used by a page's tasks. It is CPU time rather than elapsed
+// taskTime is the processor time used by a page's tasks. It is CPU time rather than elapsed
 // time, so other processes do not affect it.
-type labour struct {
+type taskTime struct {
 	// longest is the longest task of a page's main thread, all the sum of all tasks.
 	longest, all time.Duration
 	tasks        int
 }
 
 // measure records the tasks of a page while a function runs.
-func (b *tab) measure(while func()) labour {
+func (b *tab) measure(while func()) taskTime {
 	b.t.Helper()
 	start := tracing.StartParams{
 		TransferMode: tracing.StartTransferModeReturnAsStream,
@@ -53,7 +53,7 @@ func (b *tab) measure(while func()) labour {
 }
 
 // readTrace reads the events of a trace and sums up the tasks of the page.
-func (b *tab) readTrace(stream io.StreamHandle) labour {
+func (b *tab) readTrace(stream io.StreamHandle) taskTime {
 	b.t.Helper()
 	var all bytes.Buffer
 	for {
@@ -91,7 +91,7 @@ type event struct {
 }
 
 // sumUp sums up the tasks of the main threads of pages.
-func sumUp(events []event) labour {
+func sumUp(events []event) taskTime {
 	type thread struct{ pid, tid int }
 	pages := make(map[thread]bool)
 	for _, e := range events {
@@ -99,7 +99,7 @@ func sumUp(events []event) labour {
 			pages[thread{e.PID, e.TID}] = true
 		}
 	}
-	var sum labour
+	var sum taskTime
 	for _, e := range events {
 		if e.Name != "RunTask" || !pages[thread{e.PID, e.TID}] {
 			continue

@@ -48,7 +48,7 @@ func writeShow(home string) error {
 			lock.compaction("## Goal\n\nMake `TestLock` pass under the race detector.\n\n## Done\n\n- found that the lock is freed too early\n- tried a mutex; too slow", first, 150_000)
 		}
 	}
-	writers := []*scribe{trip, lock}
+	writers := []*transcriptWriter{trip, lock}
 	for i, title := range []string{"Weekly report", "Rename the config keys", "Why is the build slow?", "Draft: talk about journals", "Tidy the backlog", "A poem for Ann", "Read the RFC again", "Compare two JSON parsers", "Questions for the interview", "What changed in 1.26", "Garden in March", "Recipe: dumplings"} {
 		w := newScribe(firn.ID(fmt.Sprintf("01k6%02dxy-%s", 40-i, strings.ToLower(strings.ReplaceAll(strings.Trim(title, "?:"), " ", "-")[:4]))), now.Add(-time.Duration(40+i*31)*time.Hour), firn.Header{CWD: "/home/you/notes"})
 		w.title(title)

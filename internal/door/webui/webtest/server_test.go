@@ -230,7 +230,7 @@ func (s *server) loginURL(t *testing.T, args ...string) string {
 
 // keep adds a transcript to a running gateway: as a file, or through the API if the store
 // is not in files.
-func (s *server) keep(t *testing.T, w *scribe) {
+func (s *server) keep(t *testing.T, w *transcriptWriter) {
 	t.Helper()
 	if !inNATS() {
 		if err := w.keep(s.home); err != nil {

@@ -13,7 +13,7 @@ import (
 )
 
 // after adds an entry at a time after the last.
-func (s *scribe) after(d time.Duration, body firn.Body) firn.EntryID {
+func (s *transcriptWriter) after(d time.Duration, body firn.Body) firn.EntryID {
 	s.now = s.now.Add(d - time.Second)
 	return s.add(body)
 }

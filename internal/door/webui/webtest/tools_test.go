@@ -11,7 +11,7 @@ import (
 
 // use adds a call and its result, which may be an error, without text or thinking. As in
 // other programs, the result does not name its tool.
-func (s *scribe) use(tool, arguments, result string, failed bool, details string) {
+func (s *transcriptWriter) use(tool, arguments, result string, failed bool, details string) {
 	s.calls++
 	id := fmt.Sprintf("call_%06d", s.calls)
 	s.assistant(firn.ToolCall{ID: id, Name: tool, Arguments: json.RawMessage(arguments)})

@@ -17,8 +17,8 @@ import (
 
 var noon = time.Date(2026, 11, 15, 2, 40, 47, 0, time.UTC)
 
-// pen writes a session.
-type pen struct {
+// sessionPrinter writes a session.
+type sessionPrinter struct {
 	t       testing.TB
 	printer dialect.Printer
 	file    string
@@ -26,8 +26,8 @@ type pen struct {
 	log     []firn.Entry
 }
 
-func newPen(t testing.TB, options Options, to dialect.Target) *pen {
-	p := &pen{t: t}
+func newPen(t testing.TB, options Options, to dialect.Target) *sessionPrinter {
+	p := &sessionPrinter{t: t}
 	to.Created = noon
 	to.OnLoss = func(l dialect.Loss) {
 		p.losses = append(p.losses, fmt.Sprintf("%s %s %t", l.Entry, l.Limit, l.Dropped))
@@ -37,7 +37,7 @@ func newPen(t testing.TB, options Options, to dialect.Target) *pen {
 }
 
 // add writes an entry.
-func (p *pen) add(id string, body firn.Body) string {
+func (p *sessionPrinter) add(id string, body firn.Body) string {
 	p.t.Helper()
 	e := firn.Entry{ID: firn.EntryID(id), Time: noon.Add(time.Duration(len(p.log)) * 1500 * time.Millisecond), Body: body}
 	out, err := p.printer.Print(nil, e)

@@ -355,7 +355,7 @@ func live(entries []firn.Entry) (words []string) {
 	for _, e := range entries[start:] {
 		if m, ok := e.Body.(*firn.Message); ok && !hidden[e.ID] {
 			for _, p := range m.Parts {
-				words = append(words, string(m.Role)+":"+tellPart(p))
+				words = append(words, string(m.Role)+":"+formatPart(p))
 			}
 		}
 	}

@@ -89,7 +89,7 @@ func sent(entries []firn.Entry) (words []string) {
 			words = []string{"summary:" + b.Summary}
 		case *firn.Message:
 			for _, p := range b.Parts {
-				words = append(words, string(b.Role)+":"+tellPart(p))
+				words = append(words, string(b.Role)+":"+formatPart(p))
 			}
 		case *firn.CustomMessage:
 			words = append(words, b.Type+":"+firn.JoinText(b.Parts))
@@ -109,7 +109,7 @@ func describeEntries(entries []firn.Entry) string {
 		case *firn.Message:
 			fmt.Fprintf(&b, "%s %s", body.Role, body.Model)
 			for _, p := range body.Parts {
-				fmt.Fprintf(&b, " %s", tellPart(p))
+				fmt.Fprintf(&b, " %s", formatPart(p))
 			}
 			if u := body.Usage; u != nil {
 				fmt.Fprintf(&b, " cost %d+%d+%d+%d=%d", u.Input, u.Output, u.CacheRead, u.CacheWrite, u.Total)
@@ -132,7 +132,7 @@ func describeEntries(entries []firn.Entry) string {
 	return b.String()
 }
 
-func tellPart(p firn.Part) string {
+func formatPart(p firn.Part) string {
 	switch p := p.(type) {
 	case firn.Text:
 		return fmt.Sprintf("%q%s", p.Text, p.Signature)
@@ -258,7 +258,7 @@ func TestScanItems(t *testing.T) {
 	} {
 		entries := scan(t, rollout("response_item "+c.payload))
 		m, ok := entries[1].Body.(*firn.Message)
-		if !ok || len(m.Parts) != 1 || tellPart(m.Parts[0]) != c.want {
+		if !ok || len(m.Parts) != 1 || formatPart(m.Parts[0]) != c.want {
 			t.Errorf("%s reads %s, want %s", c.payload, describeEntries(entries[1:]), c.want)
 		}
 	}

@@ -74,7 +74,7 @@ func describeEntries(entries []firn.Entry) string {
 		case *firn.Message:
 			fmt.Fprintf(&b, "%s", body.Role)
 			for _, p := range body.Parts {
-				fmt.Fprintf(&b, " %s", tellPart(p))
+				fmt.Fprintf(&b, " %s", formatPart(p))
 			}
 		case *firn.Compaction:
 			fmt.Fprintf(&b, "compaction %q keeps %s", body.Summary, body.FirstKept)
@@ -94,7 +94,7 @@ func describeEntries(entries []firn.Entry) string {
 	return b.String()
 }
 
-func tellPart(p firn.Part) string {
+func formatPart(p firn.Part) string {
 	switch p := p.(type) {
 	case firn.Text:
 		return fmt.Sprintf("%q", p.Text)
