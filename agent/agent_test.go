@@ -257,16 +257,16 @@ func TestFailures(t *testing.T) {
 		kind  provider.Kind // of the error; empty if there is none
 		log   []string      // between "go" and the next message
 	}{
-		"overloaded once":         {[]scripted.Step{scripted.Fail(temporary), hello}, "", []string{"assistant: " + hello.Parts[0].(firn.Text).Text}},
-		"overloaded for ever":     {slices.Repeat([]scripted.Step{scripted.Fail(temporary)}, 4), provider.Temporary, []string{"assistant:  [error]"}},
-		"key rejected":            {[]scripted.Step{scripted.Fail(auth)}, provider.Auth, []string{"assistant:  [error]"}},
-		"refused":                 {[]scripted.Step{scripted.Fail(bad)}, provider.BadRequest, []string{"assistant:  [error]"}},
-		"cut off, then whole":     {[]scripted.Step{scripted.Cut(1, hello), hello}, "", []string{"assistant: Hello, who are y [error]", "assistant: " + hello.Parts[0].(firn.Text).Text}},
-		"cut off for ever":        {slices.Repeat([]scripted.Step{scripted.Cut(1, hello)}, 4), provider.Temporary, slices.Repeat([]string{"assistant: Hello, who are y [error]"}, 4)},
-		"cut off within a call":   {[]scripted.Step{scripted.Cut(1, scripted.Call("1", "echo", arg("x"))), hello}, "", []string{"assistant: " + hello.Parts[0].(firn.Text).Text}},
-		"ends without an end":     {[]scripted.Step{{Parts: hello.Parts, End: scripted.Silent, After: 1}, hello}, "", []string{"assistant: Hello, who are y [error]", "assistant: " + hello.Parts[0].(firn.Text).Text}},
-		"empty, then not":         {[]scripted.Step{{}, hello}, "", []string{"assistant: ", "assistant: " + hello.Parts[0].(firn.Text).Text}},
-		"thinks and says nothing": {[]scripted.Step{scripted.Think("hm", ""), hello}, "", []string{"assistant: (hm) ", "assistant: " + hello.Parts[0].(firn.Text).Text}},
+		"overloaded once":       {[]scripted.Step{scripted.Fail(temporary), hello}, "", []string{"assistant: " + hello.Parts[0].(firn.Text).Text}},
+		"always overloaded":     {slices.Repeat([]scripted.Step{scripted.Fail(temporary)}, 4), provider.Temporary, []string{"assistant:  [error]"}},
+		"key rejected":          {[]scripted.Step{scripted.Fail(auth)}, provider.Auth, []string{"assistant:  [error]"}},
+		"refused":               {[]scripted.Step{scripted.Fail(bad)}, provider.BadRequest, []string{"assistant:  [error]"}},
+		"cut off, then whole":   {[]scripted.Step{scripted.Cut(1, hello), hello}, "", []string{"assistant: Hello, who are y [error]", "assistant: " + hello.Parts[0].(firn.Text).Text}},
+		"always cut off":        {slices.Repeat([]scripted.Step{scripted.Cut(1, hello)}, 4), provider.Temporary, slices.Repeat([]string{"assistant: Hello, who are y [error]"}, 4)},
+		"cut off within a call": {[]scripted.Step{scripted.Cut(1, scripted.Call("1", "echo", arg("x"))), hello}, "", []string{"assistant: " + hello.Parts[0].(firn.Text).Text}},
+		"ends without an end":   {[]scripted.Step{{Parts: hello.Parts, End: scripted.Silent, After: 1}, hello}, "", []string{"assistant: Hello, who are y [error]", "assistant: " + hello.Parts[0].(firn.Text).Text}},
+		"empty, then not":       {[]scripted.Step{{}, hello}, "", []string{"assistant: ", "assistant: " + hello.Parts[0].(firn.Text).Text}},
+		"only thinking":         {[]scripted.Step{scripted.Think("hm", ""), hello}, "", []string{"assistant: (hm) ", "assistant: " + hello.Parts[0].(firn.Text).Text}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := play(t, append(c.steps, scripted.Reply("still here"))...)

@@ -37,12 +37,12 @@ func byPurpose(steps map[provider.Purpose]scripted.Step) *scripted.Model {
 func TestTitles(t *testing.T) {
 	long := "please help me to plan a rather long birthday trip through the mountains of Switzerland"
 	for name, c := range map[string]struct{ said, title, want string }{
-		"named by the model":     {"Hello there.", "\"A friendly greeting.\"\n", "title auto: Hello there.|title auto: A friendly greeting"},
-		"the words that matter":  {long, "Birthday trip through Switzerland", "title auto: Plan long birthday trip mountains Switzerland|title auto: Birthday trip through Switzerland"},
-		"the model talks":        {"Hi.", strings.Repeat("a title that goes on and on ", 5), "title auto: Hi."},
-		"the model says nothing": {"Hi.", " \n", "title auto: Hi."},
-		"no better name":         {"Plan a trip", "Plan a trip", "title auto: Plan a trip|title auto: Plan a trip"},
-		"the first line counts":  {"\n\n  Fix   the lock\nit hangs", "Lock fix", "title auto: Fix the lock|title auto: Lock fix"},
+		"named by the model":    {"Hello there.", "\"A friendly greeting.\"\n", "title auto: Hello there.|title auto: A friendly greeting"},
+		"the words that matter": {long, "Birthday trip through Switzerland", "title auto: Plan long birthday trip mountains Switzerland|title auto: Birthday trip through Switzerland"},
+		"the model talks":       {"Hi.", strings.Repeat("a title that goes on and on ", 5), "title auto: Hi."},
+		"empty reply":           {"Hi.", " \n", "title auto: Hi."},
+		"no better name":        {"Plan a trip", "Plan a trip", "title auto: Plan a trip|title auto: Plan a trip"},
+		"the first line counts": {"\n\n  Fix   the lock\nit hangs", "Lock fix", "title auto: Fix the lock|title auto: Lock fix"},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := playOn(t, answers(c.title, "Fine."))

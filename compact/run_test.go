@@ -586,7 +586,7 @@ func TestMoved(t *testing.T) {
 			e.Parent = all[5].ID
 			return e
 		}, true},
-		{"a branch from what is kept", talk(30, 1000), func(all []firn.Entry) firn.Entry {
+		{"a branch from a kept entry", talk(30, 1000), func(all []firn.Entry) firn.Entry {
 			e := userEntry("Back a little.")
 			e.Parent = all[len(all)-2].ID
 			return e

@@ -97,9 +97,9 @@ func TestAskGivesUp(t *testing.T) {
 		{"too long", provider.Backoff{}, failure(provider.Overflow, 0), 1, 0},
 		{"not the provider's", provider.Backoff{}, errors.New("something else"), 1, 0},
 		{"wrapped", provider.Backoff{}, fmt.Errorf("on the way: %w", failure(provider.Temporary, 0)), 4, 14 * time.Second},
-		{"told to wait", provider.Backoff{}, failure(provider.Temporary, 20*time.Second), 4, 60 * time.Second},
-		{"told to wait too long", provider.Backoff{}, failure(provider.Temporary, 61*time.Second), 1, 0},
-		{"told to wait longer than we want", provider.Backoff{Max: time.Second}, failure(provider.Temporary, 2*time.Second), 1, 0},
+		{"Retry-After", provider.Backoff{}, failure(provider.Temporary, 20*time.Second), 4, 60 * time.Second},
+		{"Retry-After too long", provider.Backoff{}, failure(provider.Temporary, 61*time.Second), 1, 0},
+		{"Retry-After longer than the maximum", provider.Backoff{Max: time.Second}, failure(provider.Temporary, 2*time.Second), 1, 0},
 		{"bounded", provider.Backoff{Retries: 60, Base: time.Hour, Max: 2 * time.Hour}, failure(provider.Temporary, 0), 61, 120 * time.Hour},
 	}
 	for _, tt := range tests {

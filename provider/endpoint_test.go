@@ -115,11 +115,11 @@ func TestPostConnectionFails(t *testing.T) {
 		kind      provider.Kind
 		is        error
 	}{
-		{"nobody there", refused, provider.Temporary, nil},
+		{"connection refused", refused, provider.Temporary, nil},
 		{"hung up", rude.URL, provider.Temporary, io.EOF},
 		{"no TLS", strings.Replace(plain.URL, "http:", "https:", 1), provider.BadRequest, http.ErrSchemeMismatch},
 		{"garbage for TLS", "https://" + garbage(t), provider.Temporary, nil},
-		{"a stranger's certificate", secure.URL, provider.BadRequest, nil},
+		{"unknown certificate", secure.URL, provider.BadRequest, nil},
 		{"no scheme", "localhost/" + key, provider.BadRequest, firn.ErrInvalid},
 		{"another scheme", "ftp://localhost/" + key, provider.BadRequest, firn.ErrInvalid},
 		{"no address", "", provider.BadRequest, firn.ErrInvalid},

@@ -15,11 +15,11 @@ func TestPrepareOpaque(t *testing.T) {
 		raw   string
 		want  string
 	}{
-		{"says nothing of itself", firn.Entry{ID: "a"}, `{"type":"x","n":1.0}`, `{"type":"x","id":"a","parentId":"head",` + at + `,"n":1.0}`},
+		{"without id and parent", firn.Entry{ID: "a"}, `{"type":"x","n":1.0}`, `{"type":"x","id":"a","parentId":"head",` + at + `,"n":1.0}`},
 		{"agrees", firn.Entry{ID: "a"}, `{ "n":1, "id":"a","parentId":"head","timestamp":"2026-03-15T11:00:00+01:00","type":"x"}`, "same"},
 		{"agrees that it is a root", firn.Entry{ID: "a", Parent: firn.Root}, `{"type":"x","id":"a","parentId":null,` + at + `}`, "same"},
 		{"has another parent", firn.Entry{ID: "a"}, `{"type":"x","id":"a","parentId":"b",` + at + `}`, `{"type":"x","id":"a","parentId":"head",` + at + `}`},
-		{"says no parent", firn.Entry{ID: "a", Parent: firn.Root}, `{"type":"x","id":"a",` + at + `}`, `{"type":"x","id":"a","parentId":null,` + at + `}`},
+		{"without a parent", firn.Entry{ID: "a", Parent: firn.Root}, `{"type":"x","id":"a",` + at + `}`, `{"type":"x","id":"a","parentId":null,` + at + `}`},
 		{"has an id twice", firn.Entry{ID: "a"}, `{"type":"x","id":"b","id":"a","parentId":"head",` + at + `}`, `{"type":"x","id":"a","parentId":"head",` + at + `}`},
 		{"has another time", firn.Entry{ID: "a", Time: now}, `{"type":"x","id":"a","parentId":"head","timestamp":5}`, `{"type":"x","id":"a","parentId":"head",` + at + `}`},
 		{"has many lines", firn.Entry{ID: "a"}, "{\"type\":\"x\",\n\"id\":\"a\",\"parentId\":\"head\"," + at + ",\"b\":[\n1]}", `{"type":"x","id":"a","parentId":"head",` + at + `,"b":[1]}`},

@@ -173,7 +173,7 @@ func TestCollect(t *testing.T) {
 			entries: "k d", out: "compacted:a-b*2@40 other-branch:x-x*1@40", read: 6, compaction: "k", wantHead: "d",
 		},
 		{
-			name: "older compaction within what is kept", log: "s header\n a\n b < a\n j < b keep=b\n c < j\n k < c keep=b\n d < k",
+			name: "older compaction in the kept part", log: "s header\n a\n b < a\n j < b keep=b\n c < j\n k < c keep=b\n d < k",
 			entries: "b j c k d", out: "compacted:-*-1@20", read: 5, compaction: "k", wantHead: "d", noHeader: true,
 		},
 		{
@@ -209,7 +209,7 @@ func TestCollect(t *testing.T) {
 			entries: "a t", read: 3, wantHead: "t",
 		},
 		{
-			name: "a tombstone hides only what stands before it", log: "s header\n a\n t < a hide=b\n b < t",
+			name: "a tombstone hides only earlier entries", log: "s header\n a\n t < a hide=b\n b < t",
 			entries: "a t b", read: 4, wantHead: "b",
 		},
 		{
@@ -233,11 +233,11 @@ func TestCollect(t *testing.T) {
 			entries: "a b", gaps: "damaged:", read: 4, wantHead: "b",
 		},
 		{
-			name: "no parent told", log: "s header\n a < ?\n x\n b < ?\n c < b",
+			name: "no parent field", log: "s header\n a < ?\n x\n b < ?\n c < b",
 			entries: "x b c", out: "other-branch:-*-1@20", gaps: "no-parent:b", read: 4, wantHead: "c", noHeader: true,
 		},
 		{
-			name: "no parent told, to the first", log: "s header\n a < ?\n b < ?",
+			name: "no parent field, to the first", log: "s header\n a < ?\n b < ?",
 			entries: "a b", gaps: "no-parent:a no-parent:b", read: 3, wantHead: "b",
 		},
 		{

@@ -18,7 +18,7 @@ func TestFollowupDoesNotWaitForDebounce(t *testing.T) {
 		// ran is how long the first turn ran after the second message arrived.
 		ran, waits time.Duration
 	}{
-		"a turn of its own":                  {"followup", 0, 0},
+		"a separate turn":                    {"followup", 0, 0},
 		"steered into a turn that has ended": {"steer", 0, 0},
 		"interrupting":                       {"interrupt", 0, 0},
 		"collected, just said":               {"collect", 0, time.Second},

@@ -48,7 +48,7 @@ func TestAuditorFinds(t *testing.T) {
 		"a lost session":    {expected{made: []firn.ID{"x"}}, true, "session x was acknowledged and is not there"},
 		"in no session":     {expected{said: []spoken{is("x", one.ID)}}, true, "is not there"},
 		"waits":             {expected{said: []spoken{is("w", "q")}}, false, ""},
-		"waits for ever":    {expected{said: []spoken{is("w", "q")}}, true, "is there 0 times"},
+		"never answered":    {expected{said: []spoken{is("w", "q")}}, true, "is there 0 times"},
 		"too many moves":    {expected{moves: map[firn.ID]int{"s": 1}, moved: map[firn.ID]int{"s": 1}}, true, "was moved 0 times, 1 were acknowledged"},
 		"unexpected branch": {expected{}, true, "session b is forked"},
 	} {

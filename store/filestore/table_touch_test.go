@@ -267,7 +267,7 @@ func TestTableTouchRefuses(t *testing.T) {
 		{"nobody", "agent:main:nobody", nil, firn.ErrNotFound},
 		{"large", mainKey, text(maxRow), firn.ErrTooLarge},
 		{"not so large", mainKey, text(maxRow / 2), nil},
-		{"a fat row of somebody else", topicKey, count("totalTokens"), nil},
+		{"a large row of another program", topicKey, count("totalTokens"), nil},
 		{"making it fatter", topicKey, text(1000), firn.ErrTooLarge},
 		{"another session", mainKey, func(r *row) { r.setText(fieldSession, "s") }, firn.ErrInvalid},
 		{"no session", mainKey, func(r *row) { r.remove(fieldSession) }, firn.ErrInvalid},

@@ -162,7 +162,7 @@ func TestTLS(t *testing.T) {
 		"no trusted CA":        {change: func(o *jetstream.Options) { o.CA = "" }, says: "we do not trust the server", err: firn.ErrInvalid},
 		"we trust another":     {change: func(o *jetstream.Options) { o.CA = stranger.file }, says: "we do not trust the server", err: firn.ErrInvalid},
 		"no certificate":       {change: func(o *jetstream.Options) { o.Cert, o.Key = "", "" }, says: "certificate: TLS fails", err: firn.ErrInvalid},
-		"a stranger's":         {change: func(o *jetstream.Options) { o.Cert, o.Key = stranger.issue(t) }, says: "certificate: TLS fails", err: firn.ErrInvalid},
+		"unknown CA":           {change: func(o *jetstream.Options) { o.Cert, o.Key = stranger.issue(t) }, says: "certificate: TLS fails", err: firn.ErrInvalid},
 		"half a certificate":   {change: func(o *jetstream.Options) { o.Key = "" }, says: "TLS file", err: firn.ErrInvalid},
 		"no such file":         {change: func(o *jetstream.Options) { o.CA = "/nowhere" }, says: "/nowhere", err: firn.ErrInvalid},
 		"not a certificate":    {change: func(o *jetstream.Options) { o.CA = writeFile(t, "ca", []byte("?")) }, says: "TLS file", err: firn.ErrInvalid},

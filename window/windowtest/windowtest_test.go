@@ -109,7 +109,7 @@ func TestCheck(t *testing.T) {
 		{"ten images", "mistral", []window.Item{user(png(10)...)}},
 		{"thirty images", "anthropic mistral", []window.Item{user(png(30)...)}},
 		{"image of another type", all, []window.Item{user(firn.Image{MimeType: "image/tiff", Data: "AAAA"})}},
-		{"image that is not what it says", all, []window.Item{user(firn.Image{MimeType: "image/png", Data: "R0lGODlhAQABAAAAAA=="})}},
+		{"image with a wrong type", all, []window.Item{user(firn.Image{MimeType: "image/png", Data: "R0lGODlhAQABAAAAAA=="})}},
 		{"image not base64", all, []window.Item{user(firn.Image{MimeType: "image/png", Data: "AAA"})}},
 		{"empty image", all, []window.Item{user(firn.Image{MimeType: "image/png"})}},
 		{"image too wide", "anthropic", []window.Item{user(firn.Image{MimeType: "image/gif", Data: "R0lGODlhKCMBAAAAAA=="})}},

@@ -225,7 +225,7 @@ func TestRecordedStateProvesPrefix(t *testing.T) {
 		{"longer, with an erased line", longer, true},
 		{"as it was", lines[:7], true},
 		{"rolled back", lines[:5], false},
-		{"made anew", transcript(t, session, 9), false}, // the salts differ
+		{"recreated", transcript(t, session, 9), false}, // the salts differ
 		{"another session", transcript(t, "02b2", 9), false},
 	} {
 		c, _, _ := check(session, test.lines, state)

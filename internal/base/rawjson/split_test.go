@@ -55,7 +55,7 @@ func TestSplit(t *testing.T) {
 		{"torn", a[:30], `<torn ` + fmt.Sprintf("%q", a[:30]) + `>`},
 		{"torn behind a part", a[:len(a)-3], `<torn ` + fmt.Sprintf("%q", a[:len(a)-3]) + `>`},
 		{"torn behind the message", a[:len(a)-1], `<torn ` + fmt.Sprintf("%q", a[:len(a)-1]) + `>`},
-		{"torn and glued behind a colon, which cannot be told from a member", `{"x":` + b, `<torn "{\"x\":{\"type\":\"label\",\"id\":\"b\"}">`},
+		{"torn and joined after a colon, which looks like a member", `{"x":` + b, `<torn "{\"x\":{\"type\":\"label\",\"id\":\"b\"}">`},
 		{"torn, then zero bytes", `{"x":"y` + "\x00\x00", `<torn "{\"x\":\"y"> <nul "\x00\x00">`},
 		{"torn, zero bytes, whole", `{"x":"y` + "\x00\x00" + b, `<torn "{\"x\":\"y"> <nul "\x00\x00"> ` + b},
 		{"whole, then torn", a + `{"x":`, a + ` <torn "{\"x\":">`},
@@ -148,7 +148,7 @@ func TestSplitBoundsWholePieces(t *testing.T) {
 		want int
 		rest string
 	}{
-		{"as many as are told apart", strings.Repeat("{} ", maxPieces), maxPieces, ""},
+		{"the maximum number of pieces", strings.Repeat("{} ", maxPieces), maxPieces, ""},
 		{"one more", strings.Repeat("{}", maxPieces) + ` {"a":1} `, maxPieces + 1, `{"a":1}`},
 		{"a million", strings.Repeat("{}", 1<<20), maxPieces + 1, strings.Repeat("{}", 1<<20-maxPieces)},
 	} {

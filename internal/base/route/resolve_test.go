@@ -47,7 +47,7 @@ func TestResolve(t *testing.T) {
 		{"not the one that is linked", route.Config{Links: links}, message(func(e *route.Envelope) { e.Channel, e.PeerID = "signal", "xy" }), "agent:main:signal:direct:xy", "direct", ""},
 		{"a link of another channel", route.Config{Links: links}, message(func(e *route.Envelope) { e.Channel = "irc" }), "agent:main:irc:direct:12", "direct", ""},
 		{"called like an id elsewhere", route.Config{Links: links}, message(func(e *route.Envelope) { e.Channel, e.PeerID = "irc", "telegram:12" }), "agent:main:irc:direct:telegram:12", "direct", ""},
-		{"a stranger called alice", route.Config{Links: links}, message(func(e *route.Envelope) { e.PeerID = "ALICE" }), "agent:main:telegram:direct:%61lice", "direct", ""},
+		{"an unlinked sender called alice", route.Config{Links: links}, message(func(e *route.Envelope) { e.PeerID = "ALICE" }), "agent:main:telegram:direct:%61lice", "direct", ""},
 		{"no links in main", route.Config{Links: links, Scope: route.ScopeMain}, message(nil), "agent:main:main", "direct", ""},
 		{"the agent's own links", route.Config{Links: links, Agents: []route.Agent{{ID: "main", Links: []route.Link{{Name: "bob", IDs: []string{"12"}}}}}}, message(nil), "agent:main:telegram:direct:bob", "direct", ""},
 		{"a group", route.Config{Scope: route.ScopeMain}, message(func(e *route.Envelope) { e.PeerKind = "group" }), "agent:main:telegram:group:12", "group", ""},

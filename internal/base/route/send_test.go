@@ -43,8 +43,8 @@ func TestAllowed(t *testing.T) {
 		{"an unknown policy", policy, "maybe", route.Outlet{Key: parse(t, "agent:a:main")}, false, "unknown send policy"},
 		{"shut", shut, "", route.Outlet{Key: parse(t, "agent:a:x:group:1")}, false, "default"},
 		{"shut but for people", shut, "", route.Outlet{Key: parse(t, "agent:a:x:direct:1")}, true, "rule 1 allows"},
-		{"an effect nobody knows", route.SendPolicy{Rules: []route.SendRule{{Effect: "hm"}}}, "", route.Outlet{}, false, "rule 1 denies"},
-		{"a default nobody knows", route.SendPolicy{Default: "hm"}, "", route.Outlet{}, false, "default"},
+		{"an unknown effect", route.SendPolicy{Rules: []route.SendRule{{Effect: "hm"}}}, "", route.Outlet{}, false, "rule 1 denies"},
+		{"an unknown default", route.SendPolicy{Default: "hm"}, "", route.Outlet{}, false, "default"},
 	}
 	for _, c := range cases {
 		ok, why := route.Allowed(c.policy, c.override, c.to)
@@ -147,7 +147,7 @@ func TestCollected(t *testing.T) {
 	}{
 		{"nothing", nil, nil, ""},
 		{"one", []route.Waiting{{Text: " hi\n"}}, nil, " hi\n"},
-		{"one of somebody", []route.Waiting{{Sender: "Ann", Text: "hi"}}, nil, "Ann: hi"},
+		{"one with a sender", []route.Waiting{{Sender: "Ann", Text: "hi"}}, nil, "Ann: hi"},
 		{"two", []route.Waiting{{Text: "a"}, {Sender: "Bo", Text: "b\nc"}}, nil,
 			"[Messages received while you were busy:]\n\n[message 1 of 2]\na\n\n[message 2 of 2]\nBo: b\nc"},
 		{"one, and some left out", []route.Waiting{{Text: "a"}}, []route.Waiting{{Sender: "Bo", Text: "x\n y"}, {Text: long}},

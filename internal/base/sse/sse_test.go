@@ -45,7 +45,7 @@ var streams = []struct {
 	{"id stays", "id: 1\ndata: a\n\ndata: b\n\nid\ndata: c\n\n", []event{{id: "1", data: "a"}, {id: "1", data: "b"}, {data: "c"}}},
 	{"id with NUL", "id: 1\ndata: a\n\nid: 2\x00\ndata: b\n\n", []event{{id: "1", data: "a"}, {id: "1", data: "b"}}},
 	{"comments", ": hello\n\n:\ndata: a\n: in between\ndata: b\n\n", []event{{data: "a\nb"}}},
-	{"retry and strangers", "retry: 10\nwhat: ever\ndata: a\nDATA: b\n data: c\n\n", []event{{data: "a"}}},
+	{"retry and unknown fields", "retry: 10\nwhat: ever\ndata: a\nDATA: b\n data: c\n\n", []event{{data: "a"}}},
 	{"byte order mark", "\xef\xbb\xbfdata: a\n\n\xef\xbb\xbfdata: b\n\ndata: c\n\n", []event{{data: "a"}, {data: "c"}}},
 	{"only a byte order mark", "\xef\xbb\xbf\n\ndata: a\n\n", []event{{data: "a"}}},
 	{"many empty lines", "\n\n\n\ndata: a\n\n\n\n", []event{{data: "a"}}},

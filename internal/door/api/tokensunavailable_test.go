@@ -58,7 +58,7 @@ func TestTokenStorageUnavailable(t *testing.T) {
 			{"make a token", "POST", "/v1/tokens", bearing(admin), 503},
 			{"log out", "POST", "/v1/logout", holding(cookie), 503},
 			{"order a code", "POST", "/v1/logins", bearing(admin), 503},
-			{"a stranger", "GET", "/v1/sessions", bearing("firn_" + admin[6:] + "_"), 503},
+			{"an unknown token", "GET", "/v1/sessions", bearing("firn_" + admin[6:] + "_"), 503},
 			{"no token", "GET", "/v1/sessions", page, 401},
 		} {
 			if got := s.ask(c.method, c.target, c.as, page); got.status != c.status {

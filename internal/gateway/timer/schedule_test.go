@@ -164,7 +164,7 @@ func TestDecide(t *testing.T) {
 		"400 days later, never":       {-time.Hour, 400*24*time.Hour + 3*time.Minute, false, dueMissed, 400*24*time.Hour + 3*time.Minute},
 		"done":                        {time.Second, time.Minute, true, dueNothing, time.Second},
 		"set back a little is no due": {time.Second, -time.Minute, true, dueNothing, time.Second},
-		"set back much counts anew":   {30 * 24 * time.Hour, -time.Minute, false, dueNothing, -time.Minute},
+		"set back far starts again":   {30 * 24 * time.Hour, -time.Minute, false, dueNothing, -time.Minute},
 	} {
 		t.Run(name, func(t *testing.T) {
 			schedule, err := parseSchedule("0 12 * * *", time.UTC)

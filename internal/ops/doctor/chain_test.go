@@ -291,7 +291,7 @@ func TestAnchored(t *testing.T) {
 			write(t, first, join(linesOf(t, first)[:3]))
 			append1(t, home, "s1", "more")
 		}, RolledBack, 1},
-		{"made anew", func(t *testing.T, home, first string) {
+		{"recreated", func(t *testing.T, home, first string) {
 			state := hashchain.Start("s1")
 			var lines [][]byte
 			for _, line := range linesOf(t, first) {

@@ -29,7 +29,7 @@ func TestBuildOf(t *testing.T) {
 		{"the Go command", Stamp{}, info, "firn v1.2.3\ncommit 0123456789abcdef of 2026-01-02T03:04:05Z, modified\nbuilt with"},
 		{"the linker", stamp, info, "firn v2.0.0\ncommit fedcba of 2026-02-03T04:05:06Z\nbuilt with"},
 		{"the linker alone", stamp, nil, "firn v2.0.0\ncommit fedcba of 2026-02-03T04:05:06Z\nbuilt with"},
-		{"no version of its own", Stamp{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "firn devel\nbuilt with"},
+		{"no version", Stamp{}, &debug.BuildInfo{Main: debug.Module{Version: "(devel)"}}, "firn devel\nbuilt with"},
 	} {
 		b := BuildOf(c.stamp, c.info)
 		if text := b.text(); !strings.HasPrefix(text, c.want) {

@@ -16,7 +16,7 @@ func anthropicNotes() map[string][]note {
 	return map[string][]note{
 		"length": {{
 			`call toolu_01L write {"invalid":"{\"path\":\"a\",\"text\":\"Once upo"}`, `call toolu_01L write {}`,
-			"the SDK makes an empty object of arguments that were cut off; we keep them, so that the model can be told",
+			"the SDK turns truncated arguments into an empty object; firn keeps them, so that the model gets an error",
 		}},
 		"refusal": {
 			{"error refusal: This request was declined by a safety check.", "stop stop", nothing},

@@ -193,7 +193,7 @@ func TestTombstones(t *testing.T) {
 	}{
 		{"behind", user("a", `"A"`) + user("b", `"B"`) + tombstone("a"), []string{"user B"}},
 		{"before", tombstone("a") + user("a", `"A"`) + user("b", `"B"`), []string{"user B"}},
-		{"of nobody", tombstone("x") + user("a", `"A"`), []string{"user A"}},
+		{"of a missing message", tombstone("x") + user("a", `"A"`), []string{"user A"}},
 		{"twice", user("a", `"A"`) + tombstone("a") + tombstone("a") + user("b", `"B"`), []string{"user B"}},
 		{"of copies", user("a", `"A"`) + user("a", `"A2"`) + user("b", `"B"`) + tombstone("a") + user("a", `"A3"`), []string{"user B"}},
 		{"copies live", user("a", `"A"`) + user("a", `"A2"`), []string{"user A", "user A2"}},

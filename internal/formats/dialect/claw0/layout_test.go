@@ -103,7 +103,7 @@ func TestOwns(t *testing.T) {
 		{"the current version", tree(map[string]string{".sessions/agents/main/sessions.json": "{}"}), true},
 		{"the current version, from within", tree(map[string]string{"agents/main/sessions.json": "{}"}), true},
 		{"OpenClaw", tree(map[string]string{"agents/main/sessions/sessions.json": "{}", "agents/main/sessions/x.jsonl": ""}), false},
-		{"transcripts of somebody", tree(map[string]string{"transcripts/x.jsonl": ""}), false},
+		{"transcripts of another tool", tree(map[string]string{"transcripts/x.jsonl": ""}), false},
 		{"empty", tree(nil), false},
 		{"a file of that name", tree(map[string]string{".sessions": ""}), false},
 	} {

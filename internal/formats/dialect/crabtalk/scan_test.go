@@ -156,7 +156,7 @@ func TestScanTraps(t *testing.T) {
 		{"arguments as an object", head + `{"role":"assistant","tool_calls":[{"id":"1","function":{"name":"ls","arguments":{"a":1.0}}}]}`,
 			`l000002< assistant calls 1 ls({"a":1.0})`},
 		{"null", head + `{"role":"user","content":null,"tool_calls":null}`, `l000002< user`},
-		{"a role nobody has", head + `{"role":"User","content":"x"}`, `l000002< custom crabtalk: {"role":"User","content":"x"}`},
+		{"an unknown role", head + `{"role":"User","content":"x"}`, `l000002< custom crabtalk: {"role":"User","content":"x"}`},
 		{"a marker with a role", head + `{"role":"user","compact":"all"}`, `l000002< compaction "all" keeps l000002 crabtalk.role="user"`},
 		{"a marker that is none", head + `{"compact":5}`, `l000002< custom crabtalk: {"compact":5}`},
 		{"not UTF-8", head + "{\"role\":\"user\",\"content\":\"a\xffb\"}", `l000002< user "a` + "\ufffd" + `b"`},

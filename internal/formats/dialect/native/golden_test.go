@@ -52,7 +52,7 @@ var golden = []struct {
 	{"shell", firn.Entry{ID: "90", Parent: "14", Time: when, Body: &firn.Message{Role: firn.RoleShell, Time: said, Parts: []firn.Part{
 		firn.Shell{Command: "ls", Output: "a\n", ExitCode: ptr(0), Truncated: true, FullOutput: "/tmp/x", Hidden: true}}}},
 		`{"type":"message","id":"90","parentId":"14","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"bashExecution","command":"ls","output":"a\n","exitCode":0,"cancelled":false,"truncated":true,"fullOutputPath":"/tmp/x","timestamp":1770000001000,"excludeFromContext":true}}`},
-	{"a role of somebody else", firn.Entry{ID: "a", Time: when, Body: &firn.Message{Role: "oracle", Extra: firn.Fields{{Name: "omen", Value: raw(`[1]`)}}}},
+	{"an unknown role", firn.Entry{ID: "a", Time: when, Body: &firn.Message{Role: "oracle", Extra: firn.Fields{{Name: "omen", Value: raw(`[1]`)}}}},
 		`{"type":"message","id":"a","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"oracle","omen":[1]}}`},
 	{"an unknown part and unknown members", firn.Entry{ID: "a", Time: when, Extra: firn.Fields{{Name: "z", Value: raw(`1`)}, {Name: "y", Value: raw(`2`)}}, Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{
 		firn.OpaquePart{Type: "video", Raw: raw(`{"type":"video","url":"x"}`)}, firn.Text{Text: "t", Extra: firn.Fields{{Name: "lang", Value: raw(`"en"`)}}}}}},
@@ -110,7 +110,7 @@ func TestAppendKeepsMeaning(t *testing.T) {
 		line  string
 	}{
 		{"a root may be named", firn.Entry{ID: "a", Parent: firn.Root, Body: &firn.Head{}}, `{"type":"head","id":"a","parentId":null}`},
-		{"the version is ours unless told", firn.Entry{Body: &firn.Header{Session: "s"}}, `{"type":"session","version":3,"id":"s","cwd":""}`},
+		{"the default version is the current one", firn.Entry{Body: &firn.Header{Session: "s"}}, `{"type":"session","version":3,"id":"s","cwd":""}`},
 		{"times are in UTC and cut to milliseconds", firn.Entry{ID: "a", Time: when.Add(999 * time.Microsecond).In(time.FixedZone("", 3600)), Body: &firn.Head{}},
 			`{"type":"head","id":"a","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z"}`},
 		{"text is cleaned", user(firn.Message{Parts: []firn.Part{firn.Text{Text: "a\x00b\xff"}}}),
