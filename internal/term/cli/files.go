@@ -55,13 +55,13 @@ func restoreFiles(ctx context.Context, c *client.Client, s wire.Session, q wire.
 	}
 	if there := filesElsewhere(planned.Steps); len(there) > 0 && !f.skip {
 		return planned, &hinted{
-			fmt.Errorf("%s: changed by a terminal with another home, which has the content: %w", changedList(there), firn.ErrUnsupported),
+			failure.Of(firn.ErrUnsupported, "%s: changed by a terminal with another home, which has the content", changedList(there)),
 			"run the same command there, with --gateway; --skip-changed leaves such files alone",
 		}
 	}
 	if changed := changedFiles(planned.Steps); len(changed) > 0 && !f.skip {
 		return planned, &hinted{
-			fmt.Errorf("%s changed since the session wrote it: %w", changedList(changed), firn.ErrConflict),
+			failure.Of(firn.ErrConflict, "%s changed since the session wrote it", changedList(changed)),
 			"--skip-changed leaves such files alone; --force restores them and keeps their content",
 		}
 	}

@@ -125,7 +125,13 @@ func (m *modelStart) addModels(o *chat.Options, project string) {
 	if m.remote && m.forProject {
 		o.NewModel = m.model
 	}
-	o.ResolveModel = func(ctx context.Context, name string) (string, error) { return m.p.resolveModel(ctx, m.settings, name) }
+	o.ResolveModel = func(ctx context.Context, name string) (string, error) {
+		id, err := m.p.resolveModel(ctx, m.settings, name)
+		if err != nil {
+			return "", &chat.Problem{Err: err, Hint: "/model without a name lists the models"}
+		}
+		return id, nil
+	}
 	o.Models = func(ctx context.Context) (head []string, ids []string, rows [][]string) {
 		for _, offer := range sortOffers(m.p.table(m.settings).All(ctx)) {
 			ids = append(ids, offer.ID)
