@@ -47,7 +47,8 @@ var runNames = []struct {
 	{regexp.MustCompile(`\d+\.\d s\b`), "TIME"},
 	{regexp.MustCompile(`\b1[0-9a-z]{12}\b`), "ENTRY"},
 	{regexp.MustCompile(`call_[0-9a-z_]+`), "CALL"},
-	{regexp.MustCompile(`"(ms|input|at|next|seq|tokens)": ?\d+`), `"$1": 0`},
+	{regexp.MustCompile(`,"ms": ?\d+`), ""}, // omitted if it is 0
+	{regexp.MustCompile(`"(input|at|next|seq|tokens)": ?\d+`), `"$1": 0`},
 	{regexp.MustCompile(`"(time|by|secret)": ?"[^"]*"`), `"$1": ""`},
 	{regexp.MustCompile(`\b[0-9a-f]{64}\b`), "DIGEST"},
 	{regexp.MustCompile(`\d{4}-\d\d-\d\d`), "DATE"},
