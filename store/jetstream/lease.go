@@ -17,8 +17,8 @@ import (
 // Leases manages exclusive, expiring ownership: which gateway runs the turns of a session
 // or does maintenance. A lease expires unless it is renewed.
 //
-// Leases are not relied on for correctness: a paused process may still believe in a lease
-// that has expired. Such a writer is fenced by the position that its appends expect.
+// Leases are not relied on for correctness: a paused process may not know yet that its
+// lease has expired. Such a writer is fenced by the position that its appends expect.
 type Leases struct {
 	st     *Store
 	bucket bucket

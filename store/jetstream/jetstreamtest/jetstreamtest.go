@@ -71,7 +71,7 @@ func Serve(config string, input io.Reader) error {
 	s.ConfigureLogger()
 	go s.Start()
 	if !s.ReadyForConnections(basetest.Limit) {
-		return fmt.Errorf("server %s does not get ready", n.Name)
+		return fmt.Errorf("server %s did not become ready", n.Name)
 	}
 	fmt.Println("ready")
 	if n.Forgetful {

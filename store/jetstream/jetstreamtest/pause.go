@@ -7,7 +7,7 @@ import (
 	"testing"
 )
 
-// Pause suspends the process without its noticing. It must be resumed.
+// Pause suspends the process, unnoticed by it. It must be resumed with [Node.Resume].
 func (n *Node) Pause(t testing.TB) {
 	t.Helper()
 	if err := n.command.Process.Signal(syscall.SIGSTOP); err != nil {
