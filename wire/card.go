@@ -35,8 +35,9 @@ type Card struct {
 	Sidechain string `json:"sidechain,omitempty"`
 	// Session is the session of a sub-agent that the entry started.
 	Session firn.ID `json:"session,omitempty"`
-	// Bookkeeping means that the entry is not part of the conversation: an entry of an
-	// unknown type, or progress and similar records of the program that wrote the session.
+	// Bookkeeping means that the entry is not part of the conversation: a title, tags, an
+	// entry of an unknown type, or progress and similar records of the program that wrote the
+	// session.
 	Bookkeeping bool    `json:"bookkeeping,omitempty"`
 	Blocks      []Block `json:"blocks,omitempty"`
 	// Masked is the number of secrets that were replaced before the entry was stored.

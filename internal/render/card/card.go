@@ -65,6 +65,7 @@ func Render(e firn.Entry, o Options) wire.Card {
 	case *firn.Opaque:
 		t.opaque(b)
 	default:
+		_, t.card.Bookkeeping = e.Body.(*firn.Title)
 		t.card.Note = t.plain(note(e.Body))
 	}
 	return t.card

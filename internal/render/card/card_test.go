@@ -40,7 +40,7 @@ func TestCards(t *testing.T) {
 		"header":    {firn.Entry{Body: &firn.Header{CWD: "/w"}}, `"note":"session started in /w"`},
 		"tombstone": {firn.Entry{Body: &firn.Tombstone{Target: "x", Reason: "wrong"}}, `"note":"hides x: wrong"`},
 		"label":     {firn.Entry{Body: &firn.Label{Target: "x", Name: "<b>"}}, `"note":"x labeled “<b>”"`},
-		"title":     {firn.Entry{Body: &firn.Title{Name: "a\u202eb"}}, `"note":"titled: a�b"`},
+		"title":     {firn.Entry{Body: &firn.Title{Name: "a\u202eb"}}, `"note":"titled: a�b","bookkeeping":true`},
 		"model":     {firn.Entry{Body: &firn.ModelChange{Provider: "p", Model: "m"}}, `"note":"model changed to p/m"`},
 		"thinks":    {firn.Entry{Body: &firn.ThinkingChange{Level: "high"}}, `"note":"thinking level changed to high"`},
 		"head":      {firn.Entry{Body: &firn.Head{}}, `"note":"rewound to here"`},

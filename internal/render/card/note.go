@@ -74,7 +74,7 @@ func (t *builder) custom(b *firn.Custom) {
 		}
 		return
 	}
-	t.card.Bookkeeping = !strings.HasPrefix(b.Type, "firn.")
+	t.card.Bookkeeping = !strings.HasPrefix(b.Type, "firn.") || b.Type == "firn.tags"
 	t.raw(b.Data)
 	t.refer(b)
 }

@@ -21,7 +21,7 @@ import { Growing } from "../../html";
 import { Outline } from "./outline";
 import { plain } from "./parts";
 import { grouped } from "./grouping";
-import { holds, isNote, rowsOf } from "./rows";
+import { holds, isNaming, isNote, rowsOf } from "./rows";
 import { find, useStill, type Still } from "./scroll";
 import type { Item } from "./entries";
 import { Talk } from "./talk";
@@ -50,6 +50,13 @@ export function Log({ watch }: { watch: Watch }) {
       entries.close();
     };
   }, [talk]);
+
+  // An outline beside the log would cover it in a window that became narrow.
+  useEffect(() => {
+    const close = () => wide() || (outline.value = false);
+    wideScreen.addEventListener("change", close);
+    return () => wideScreen.removeEventListener("change", close);
+  }, []);
 
   // The URL selects the entry. An entry that is loaded is only scrolled into view.
   useEffect(() => {
@@ -132,7 +139,7 @@ export function Log({ watch }: { watch: Watch }) {
         </div>
         <div class="log-float">
           <Below talk={talk} still={still} toEnd={toEnd} />
-          {items.some(isNote) && (
+          {items.some((i) => isNote(i) && !isNaming(i)) && (
             <button type="button" class="button notes-toggle" aria-pressed={notes.value} onClick={() => (notes.value = !notes.value)}>
               {notes.value ? "Hide notes" : "Show notes"}
             </button>
@@ -169,8 +176,10 @@ function isSaid(i: Item): boolean {
   return !i.card || !!i.card.role || !!i.card.compaction || !!i.damage;
 }
 
+const wideScreen = matchMedia("(min-width: 1240px)");
+
 function wide(): boolean {
-  return matchMedia("(min-width: 1240px)").matches;
+  return wideScreen.matches;
 }
 
 function isHere(row: { items: { card?: { id: string } }[] } & Parameters<typeof holds>[0], at: string): boolean {

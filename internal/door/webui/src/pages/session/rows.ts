@@ -29,6 +29,12 @@ export function isNote(item: Item): boolean {
   return !!item.card?.bookkeeping;
 }
 
+// isNaming reports whether a note changed the title or the tags. The header shows both, so such a
+// note alone is no reason to offer notes.
+export function isNaming(item: Item): boolean {
+  return item.card?.kind === "session_info" || item.card?.type === "firn.tags";
+}
+
 // rowsOf joins calls and results. A result without its call is a separate row. Bookkeeping is left
 // out without notes, except the entry at.
 export function rowsOf(items: readonly Item[], notes: boolean, at: string): Row[] {
