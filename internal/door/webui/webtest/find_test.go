@@ -147,7 +147,7 @@ func TestFindLiterally(t *testing.T) {
 	b.fill("textbox", "Find in this session", "(((")
 	b.see("No words in")
 	b.wait(`!document.querySelector(".toast") && document.querySelector(".find").innerText.includes("No words in")`)
-	b.inBothLights()
+	b.inLooks(".find", "a wrong query", runsAt(1280, false))
 	b.fill("textbox", "Find in this session", "quick AND NOT (fox")
 	b.see("none")
 	b.gone("No words in")

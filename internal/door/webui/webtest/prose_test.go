@@ -11,6 +11,8 @@ import (
 func TestProse(t *testing.T) {
 	srv := plainServer(t)
 	s := newScribe("prose-forms", longAgo, firn.Header{})
+	s.title("Forms of prose")
+	s.tags("prose")
 	s.user("Show it.")
 	s.says("| name | amount |\n|---|---:|\n| " + strings.Repeat("internationalization ", 3) + "| 12 |\n\n" +
 		"| " + strings.Repeat("column | ", 30) + "\n|" + strings.Repeat("---|", 30) + "\n| " + strings.Repeat("unbreakableword | ", 30) + "\n\n" +
@@ -32,6 +34,7 @@ func TestProse(t *testing.T) {
 		t.Error("a backslash was lost")
 	}
 	for what, is := range map[string]string{
+		"a title and tags are no notes":   `!webtest.find("button", "Show notes") && !webtest.text().includes("titled:") && !webtest.text().includes("tags changed")`,
 		"a wide table scrolls by itself":  `(() => { const t = document.querySelectorAll(".table-box")[1]; return t.scrollWidth > t.clientWidth && t.tabIndex === 0 && document.documentElement.scrollWidth <= innerWidth })()`,
 		"columns keep their alignment":    `getComputedStyle(document.querySelector(".prose td[align=right]")).textAlign === "right"`,
 		"words are not broken":            `getComputedStyle(document.querySelector(".prose td")).overflowWrap === "normal"`,
@@ -58,6 +61,9 @@ func TestProse(t *testing.T) {
 	b.see("Copied the code")
 	b.clickOn(`document.querySelector("[data-code=all]")`)
 	b.wait(`!document.querySelector(".code-box.capped")`)
+	b.wait(`document.querySelector(".outline")`)
+	b.size(800, 800)
+	b.wait(`!document.querySelector(".outline")`) // it would cover the text
 }
 
 // TestHostileMaths checks that formulas that are wrong, recursive, huge or full of links and
