@@ -24,7 +24,7 @@ var apiGroups = []struct {
 	title string
 	tags  []string
 }{
-	{"Sessions", []string{"sessions", "bin", "blame"}},
+	{"Sessions", []string{"sessions", "answers", "bin", "blame"}},
 	{"Events", []string{"events", "running"}},
 	{"Keys and messages from outside", []string{"keys", "inbound", "hooks"}},
 	{"Search and memory", []string{"search", "index", "tags", "memory"}},
@@ -44,7 +44,7 @@ var apiParameters = map[string]string{
 
 // apiExamples are example queries and bodies of operations that need one.
 var apiExamples = map[string]string{
-	"search": "?q=flaky+test", "recall": "?q=release", "turn": `{"text":"hello"}`, "patchSession": `{"title":"a trip to Oslo"}`, "newSession": `{"title":"a trip to Oslo"}`,
+	"search": "?q=flaky+test", "recall": "?q=release", "turn": `{"text":"hello"}`, "answerOnce": `{"entries":[{"type":"message","id":"1m7hc7xwpykzz","message":{"role":"user","content":"hello"}}]}`, "patchSession": `{"title":"a trip to Oslo"}`, "newSession": `{"title":"a trip to Oslo"}`,
 	"appendEntries": `{"entries":[{"type":"message","message":{"role":"user","content":"hello"}}]}`, "rewind": `{"back":1}`, "rewindFiles": `{"back":1,"plan":true}`, "blame": "?path=/src/main.go", "fork": `{"at":"HEAD~2"}`,
 	"hide": `{"entry":"HEAD"}`, "show": `{"entry":"HEAD"}`, "label": `{"entry":"HEAD","name":"before-the-mess"}`, "compact": `{"hint":"keep the names"}`,
 	"purge": `{"sure":"0198c5a2-5f6e-7abc-8def-0123456789ab"}`, "patchSessions": `{"ids":["0198c5a2"],"patch":{"archived":true}}`,

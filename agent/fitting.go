@@ -116,6 +116,9 @@ func (t *turn) request() (provider.Request, error) {
 	if err := t.reinjectIfNarrowed(); err != nil {
 		return provider.Request{}, err
 	}
+	if t.in.Terms.Format != nil && !t.info.Formats {
+		return provider.Request{}, fmt.Errorf("ask %s/%s: the model cannot answer in a JSON schema: %w", t.info.Provider, t.info.Name, firn.ErrUnsupported)
+	}
 	if fixed := t.fixed().all(); fixed >= t.info.Window {
 		return provider.Request{}, (fitter{t}).tooBig(nil)
 	}
@@ -129,7 +132,7 @@ func (t *turn) request() (provider.Request, error) {
 	t.fit.tokens, t.fit.thoughts = w.Tokens.System+w.Tokens.Items+t.fixed().tools, hasThinking(w)
 	return provider.Request{
 		Window: w, Tools: t.specs, MaxTokens: t.maxTokens(t.fit.tokens),
-		Thinking: t.thinking, Session: t.log.id,
+		Thinking: t.thinking, Session: t.log.id, Stop: t.in.Terms.Stop, Format: t.in.Terms.Format,
 	}, nil
 }
 

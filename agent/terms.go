@@ -24,6 +24,10 @@ type TurnOptions struct {
 	NoTools bool
 	// MaxTokens limits each answer; zero leaves it to the model.
 	MaxTokens int64
+	// Stop are sequences before which each answer ends. Format is the form of the answers; nil
+	// means text.
+	Stop   []string
+	Format *provider.Format
 	// Provider and Model replace the model of the session for this turn; set both or neither.
 	// Thinking replaces its thinking level; empty keeps it.
 	Provider, Model string

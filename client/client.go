@@ -46,6 +46,7 @@ type Options struct {
 type Client struct {
 	*conn
 	Access    Access
+	Answers   Answers
 	Approvals Approvals
 	Files     Files
 	Index     Index
@@ -87,7 +88,7 @@ func New(o Options) (*Client, error) {
 	stay := func(*http.Request, []*http.Request) error { return http.ErrUseLastResponse }
 	c.http = &http.Client{Transport: transport, CheckRedirect: stay}
 	return &Client{
-		conn: c, Access: Access{c}, Approvals: Approvals{c}, Files: Files{conn: c}, Index: Index{c},
+		conn: c, Access: Access{c}, Answers: Answers{c}, Approvals: Approvals{c}, Files: Files{conn: c}, Index: Index{c},
 		Keys: Keys{c}, Memory: Memory{c}, Queues: Queues{c}, Settings: Settings{c}, Transfer: Transfer{c},
 	}, nil
 }

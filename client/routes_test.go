@@ -2,6 +2,7 @@ package client_test
 
 import (
 	"context"
+	"encoding/json"
 	"io"
 	"iter"
 	"net/http"
@@ -231,6 +232,12 @@ func routes() []routed {
 			}
 			return nil
 		}, "GET /v1/events"},
+		{"Once", func(c *c) error {
+			for _, err := range c.Answers.Once(ctx, wire.Once{Agent: "a", Entries: []json.RawMessage{json.RawMessage("{}")}}) {
+				return err
+			}
+			return nil
+		}, `POST /v1/answers {"agent":"a","entries":[{}]}`},
 		{"StreamTurn", func(c *c) error {
 			for _, err := range c.StreamTurn(ctx, session, wire.Turn{ID: "e1", Text: "hi"}) {
 				return err

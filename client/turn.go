@@ -46,6 +46,27 @@ func (c *Client) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.S
 	}
 }
 
+// Answers are answers to conversations that are not stored.
+type Answers struct{ *conn }
+
+// Once answers a conversation that is not stored, and yields events until it is answered; the
+// last one is [wire.TurnCompleted]. Breaking out of the loop stops the turn.
+func (c Answers) Once(ctx context.Context, q wire.Once) iter.Seq2[wire.Event, error] {
+	return func(yield func(wire.Event, error) bool) {
+		r := post(q, "v1", "answers")
+		body, err := encodeBody(r)
+		if err != nil {
+			yield(wire.Event{}, err)
+			return
+		}
+		for e, err := range c.stream(ctx, r, body, nil) {
+			if !yield(e, err) || err != nil || e.Name == wire.TurnCompleted {
+				return
+			}
+		}
+	}
+}
+
 // turnStream is the event stream of a turn.
 type turnStream struct {
 	client  *Client

@@ -47,6 +47,8 @@ type Info struct {
 	Spec
 	// Profile adapts windows to the API.
 	Profile window.Profile
+	// Formats means that the API accepts a [Format] for the answer.
+	Formats bool
 }
 
 // Ask returns the parameters for building this model's windows.
@@ -102,10 +104,27 @@ type Request struct {
 	// Thinking is the thinking level, [ThinkOff] to [ThinkMax]. Empty means off. Models
 	// that do not support thinking ignore it.
 	Thinking Thinking
+	// Stop are sequences before which the answer ends. Providers that cannot end it there
+	// ignore them: [Ask] cuts the answer off.
+	Stop []string
+	// Format is the form of the answer; nil means text. Only models with [Info].Formats
+	// accept it.
+	Format *Format
 	// Purpose is the purpose of the answer. Network providers ignore it.
 	Purpose Purpose
 	// Session allows a provider to group the requests of one session.
 	Session firn.ID
+}
+
+// Format asks for an answer in JSON.
+type Format struct {
+	// Name and Description describe the form to the model.
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Schema is the JSON schema of the answer. Empty means any JSON object.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	// Strict asks the provider to enforce the schema; nil leaves it to the provider.
+	Strict *bool `json:"strict,omitempty"`
 }
 
 // Tokens counts all tokens of a request with c. It ignores the usage reported for earlier

@@ -314,10 +314,25 @@ type TurnOptions struct {
 	NoTools bool `json:"noTools,omitempty"`
 	// MaxTokens limits each answer; zero leaves it to the model.
 	MaxTokens int64 `json:"maxTokens,omitempty"`
+	// Stop are sequences before which each answer ends.
+	Stop []string `json:"stop,omitempty"`
+	// Format is the form of the answers; nil means text.
+	Format *AnswerFormat `json:"format,omitempty"`
 	// Model (provider/model) and Thinking (a level) replace the session's for this turn; empty
 	// means the session's.
 	Model    string `json:"model,omitempty"`
 	Thinking string `json:"thinking,omitempty"`
+}
+
+// AnswerFormat asks for answers in JSON. Models that cannot do that fail with Unsupported.
+type AnswerFormat struct {
+	// Name and Description describe the form to the model.
+	Name        string `json:"name,omitempty"`
+	Description string `json:"description,omitempty"`
+	// Schema is the JSON schema of the answers. Empty means any JSON object.
+	Schema json.RawMessage `json:"schema,omitempty"`
+	// Strict asks the provider to enforce the schema; nil leaves it to the provider.
+	Strict *bool `json:"strict,omitempty"`
 }
 
 // ToolSpec is the definition of a tool. Schema is the JSON schema of its arguments.

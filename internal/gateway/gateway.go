@@ -51,6 +51,9 @@ type Options struct {
 	Setup  Setup
 	// MaxLine is the longest line of an imported transcript, in bytes; zero means no limit.
 	MaxLine int64
+	// Scratch returns an empty store in memory, for answers that are not stored; nil means
+	// that all are.
+	Scratch func() store.Store
 	// Index is the search index; nil if there is none.
 	Index Index
 	// Files rewinds files that tools changed; nil if their contents are not kept.

@@ -47,6 +47,10 @@ func termsOf(t *wire.TurnOptions) agent.TurnOptions {
 	}
 	terms := agent.TurnOptions{Instructions: t.Instructions, Bare: t.Bare, NoTools: t.NoTools, MaxTokens: max(t.MaxTokens, 0), Thinking: provider.Thinking(t.Thinking)}
 	terms.Provider, terms.Model, _ = strings.Cut(t.Model, "/")
+	terms.Stop = t.Stop
+	if f := t.Format; f != nil {
+		terms.Format = &provider.Format{Name: f.Name, Description: f.Description, Schema: f.Schema, Strict: f.Strict}
+	}
 	for _, x := range t.Tools {
 		schema := x.Schema
 		if len(schema) == 0 {

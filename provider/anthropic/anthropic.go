@@ -94,7 +94,7 @@ func New(o Options) *Model {
 	spec := specOf(o, age)
 	header := headerOf(o, age)
 	return &Model{
-		info:     provider.Info{Provider: o.Provider, API: API, Name: o.Name, Spec: spec, Profile: window.Anthropic()},
+		info:     provider.Info{Provider: o.Provider, API: API, Name: o.Name, Spec: spec, Profile: window.Anthropic(), Formats: true},
 		endpoint: provider.Endpoint{Provider: o.Provider, URL: o.URL, Header: header, Client: o.Client, Stall: o.Stall},
 		settings: settings{name: o.Name, spec: spec, generation: age, ttl: o.CacheTTL},
 		keyed:    header.Get("X-Api-Key") != "" || header.Get("Authorization") != "",

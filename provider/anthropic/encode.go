@@ -46,6 +46,10 @@ func encode(s settings, req provider.Request, p purpose) ([]byte, error) {
 	}
 	e.raw(`,"messages":`).turns(turns)
 	e.plan(s, plan, p)
+	if p == answering {
+		e.form(plan, req)
+		e.raw(`,"stream":true`)
+	}
 	e.raw("}")
 	return e.out, e.err
 }
@@ -233,11 +237,4 @@ func (e *encoder) plan(s settings, plan plan, p purpose) {
 	case plan.budget > 0:
 		e.raw(`,"thinking":{"type":"enabled","budget_tokens":`).raw(strconv.FormatInt(plan.budget, 10)).raw("}")
 	}
-	if p != answering {
-		return
-	}
-	if plan.effort != "" {
-		e.raw(`,"output_config":{"effort":`).text(plan.effort).raw("}")
-	}
-	e.raw(`,"stream":true`)
 }

@@ -27,6 +27,13 @@ func (w *wire) chatRequest(req provider.Request) ([]byte, error) {
 	if c.cacheKey && req.Session != "" {
 		c.member("prompt_cache_key", cacheKey(req.Session))
 	}
+	if len(req.Stop) > 0 && len(req.Stop) <= maxStop && !w.info.Thinks { // models that think reject it
+		c.name("stop")
+		c.texts(req.Stop)
+	}
+	if req.Format != nil {
+		c.chatFormat(*req.Format)
+	}
 	c.tools(req.Tools)
 	c.name("messages")
 	c.raw(`[`)

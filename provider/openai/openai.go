@@ -114,7 +114,7 @@ func newWire(o Options, api string, profile window.Profile) wire {
 	}
 	spec := specOf(o, url, name)
 	return wire{
-		info:     provider.Info{Provider: name, API: api, Name: o.Name, Spec: spec, Profile: profile},
+		info:     provider.Info{Provider: name, API: api, Name: o.Name, Spec: spec, Profile: profile, Formats: true},
 		endpoint: provider.Endpoint{Provider: name, URL: url, Header: header, Client: o.Client, Stall: o.Stall},
 		traits:   o.Quirks.override(traitsOf(url, name, spec)),
 	}

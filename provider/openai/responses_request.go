@@ -35,6 +35,9 @@ func (w *wire) responsesRequest(req provider.Request) ([]byte, error) {
 		r.member("effort", level)
 		r.raw(`,"summary":"auto"}`)
 	}
+	if req.Format != nil {
+		r.responsesFormat(*req.Format)
+	}
 	if w.traits.cacheKey && req.Session != "" {
 		r.member("prompt_cache_key", cacheKey(req.Session))
 	}

@@ -277,6 +277,16 @@ func (f *fake) StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq
 	}
 }
 
+func (f *fake) AnswerOnce(_ context.Context, q wire.Once) iter.Seq2[wire.Event, error] {
+	return func(yield func(wire.Event, error) bool) {
+		if err := f.note("AnswerOnce %s %d", q.Agent, len(q.Entries)); err != nil {
+			yield(wire.Event{}, err)
+			return
+		}
+		yield(wire.Event{Name: wire.TurnCompleted, Data: json.RawMessage(`{"text":"it"}`)}, nil)
+	}
+}
+
 func (f *fake) StopAll(_ context.Context, id firn.ID) (wire.Stopped, error) {
 	return wire.Stopped{Stopped: true}, f.note("Stop %s", id)
 }

@@ -93,7 +93,7 @@ var matrix = []struct {
 	{rights{wire.ScopeRead, 403, 403}, "listSettings listSources listTags metrics ops usage usageReport"},
 	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listApprovals listChildren listCompactions listEntries sessionEvents"},
 	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createMessage createResponse cancelResponse deleteConversation deleteItem deleteResponse patchSessions updateConversation"},
-	{rights{wire.ScopeWrite, 200, 403}, "importSession newSession"},
+	{rights{wire.ScopeWrite, 200, 403}, "answerOnce importSession newSession"},
 	{rights{wire.ScopeWrite, 200, 404}, "clearNotes dream editNote forget remember undoMemory"},
 	{rights{wire.ScopeWrite, 403, 403}, "inbound"},
 	{rights{wire.ScopeWrite, 404, 403}, "fork"},

@@ -58,7 +58,7 @@ var bodies = map[string]any{
 	"changeQueue":    wire.QueueChange{},
 	"answerCall":     wire.ClientResult{Digest: "d"},
 	"fork":           wire.Fork{}, "rewind": wire.Move{Back: 1}, "label": wire.Label{Entry: "#1", Name: "x"}, "hide": wire.Hide{Entry: "#1"}, "show": wire.Hide{Entry: "#1"},
-	"purge": wire.Erase{Sure: "aaaa-1"}, "turn": wire.Turn{Text: "x"}, "inbound": wire.Inbound{Channel: "c", PeerKind: "direct", PeerID: "1", Text: "x"},
+	"purge": wire.Erase{Sure: "aaaa-1"}, "turn": wire.Turn{Text: "x"}, "answerOnce": wire.Once{Entries: []json.RawMessage{json.RawMessage("{}")}}, "inbound": wire.Inbound{Channel: "c", PeerKind: "direct", PeerID: "1", Text: "x"},
 	"pointKey": wire.Key{Session: "aaaa-1"}, "createToken": wire.NewToken{Name: "x", Scope: wire.ScopeRead},
 	"maintain": wire.Maintain{}, "emptyBin": wire.EmptyBin{Sure: true}, "rewindFiles": wire.FileRewind{Back: 1, Plan: true}, "remember": wire.NewNote{Text: "x"}, "dream": wire.DreamOrder{Plan: true}, "undoMemory": wire.UndoMemory{},
 	"patchSessions": wire.Batch{IDs: []firn.ID{"aaaa-1"}, AddTags: []string{"x"}}, "editNote": wire.NoteText{Text: "x"},

@@ -200,6 +200,8 @@ func turnRoutes() []operation {
 	return []operation{
 		{method: "POST", path: "/v1/sessions/{id}/turns", name: "turn", long: true, scope: wire.ScopeWrite, what: "Sends a message and returns the answer or, with Accept: text/event-stream, a stream of events.",
 			query: []param{named}, action: action{in: reflect.TypeFor[wire.Turn](), out: reflect.TypeFor[wire.Answer](), also: true, optional: true, run: on(turnCalls.turn)}},
+		{method: "POST", path: "/v1/answers", name: "answerOnce", long: true, scope: wire.ScopeWrite, what: "Answers a conversation without storing it: returns the answer or, with Accept: text/event-stream, a stream of events. The agent's tools and notes are not used.",
+			action: action{in: reflect.TypeFor[wire.Once](), out: reflect.TypeFor[wire.Answer](), also: true, run: on(turnCalls.answerOnce)}},
 		{method: "POST", path: "/v1/sessions/{id}/kill", verb: true, name: "kill", scope: wire.ScopeWrite, what: "Stops the running turn and clears the queue. Returns the removed messages.", action: takeOptional(turnCalls.kill)},
 		{method: "PATCH", path: "/v1/sessions/{id}/queue", name: "changeQueue", scope: wire.ScopeWrite, what: "Removes messages from the queue or changes its order. The change is durable when the response is sent. If a named message is not queued, nothing changes.", action: take(turnCalls.changeQueue)},
 		{method: "GET", path: "/v1/sessions/{id}/approvals", name: "listApprovals", scope: wire.ScopeRead, what: "Lists tool calls that wait for approval. They are in the log, so they are listed also after a restart.", action: give(turnCalls.listApprovals)},

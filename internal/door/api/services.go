@@ -147,6 +147,7 @@ type compactionAPI interface {
 type turnAPI interface {
 	Turn(ctx context.Context, id firn.ID, t wire.Turn) (wire.Answer, error)
 	StreamTurn(ctx context.Context, id firn.ID, t wire.Turn) iter.Seq2[wire.Event, error]
+	AnswerOnce(ctx context.Context, q wire.Once) iter.Seq2[wire.Event, error]
 	StopAll(ctx context.Context, id firn.ID) (wire.Stopped, error)
 	ChangeQueue(ctx context.Context, id firn.ID, c wire.QueueChange) (wire.Queue, error)
 	Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, error)

@@ -18,6 +18,8 @@ type Placed struct {
 	// started.
 	release func()
 	shared  bool
+	// once is the conversation if it is answered without being stored.
+	once *wire.Once
 }
 
 // Release unlocks the session. It must be called when the answer is complete.
@@ -136,6 +138,9 @@ func (k *Keeper) Entries(t *Transcript) []firn.Entry {
 
 // Remember records where a conversation continues.
 func (v *Request) Remember(p *Placed, t *Turn) {
+	if !p.Stored() {
+		return
+	}
 	at := p.At
 	at.Entry = t.Answer.Entry
 	if p.opening != "" && at.Entry != "" {
@@ -146,7 +151,7 @@ func (v *Request) Remember(p *Placed, t *Turn) {
 // RememberAs records where a conversation continues, also under a name of the protocol.
 func (v *Request) RememberAs(name string, p *Placed, t *Turn) {
 	v.Remember(p, t)
-	if t.Answer.Entry != "" {
+	if t.Answer.Entry != "" && p.Stored() {
 		at := p.At
 		at.Entry = t.Answer.Entry
 		v.Keeper.memory.put(name, at)

@@ -62,7 +62,7 @@ func (t *Turn) clientMessage() firn.Message {
 func (v *Request) Run(p *Placed, terms wire.TurnOptions, to Listener) (*Turn, error) {
 	id := p.At.Session
 	ctx, cancel := context.WithCancel(v.HTTP.Context())
-	events := v.follow(ctx, id, terms)
+	events := v.follow(ctx, p, terms)
 	defer func() {
 		cancel()
 		for range events { // drain, so that the sender can finish
@@ -122,11 +122,11 @@ type turnEvent struct {
 }
 
 // follow runs a turn and returns its events, until ctx ends.
-func (v *Request) follow(ctx context.Context, id firn.ID, terms wire.TurnOptions) <-chan turnEvent {
+func (v *Request) follow(ctx context.Context, p *Placed, terms wire.TurnOptions) <-chan turnEvent {
 	events := make(chan turnEvent, ahead)
 	go func() {
 		defer close(events)
-		for e, err := range v.Client.StreamTurn(ctx, id, wire.Turn{Terms: &terms}) {
+		for e, err := range v.events(ctx, p, terms) {
 			select {
 			case events <- turnEvent{e, err}:
 			case <-ctx.Done():

@@ -58,8 +58,7 @@ func newServer(ctx context.Context, c *client.Client, o Options) (*sdk.Server, *
 		Instructions: instructions, SchemaCache: o.schemas, SetCacheable: private, CompletionHandler: d.complete,
 		// The lists of tools and prompts do not change.
 		Capabilities: &sdk.ServerCapabilities{
-			Logging: &sdk.LoggingCapabilities{}, Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{},
-			Resources: &sdk.ResourceCapabilities{ListChanged: o.live},
+			Tools: &sdk.ToolCapabilities{}, Prompts: &sdk.PromptCapabilities{}, Resources: &sdk.ResourceCapabilities{ListChanged: o.live},
 		},
 	}
 	if o.live {

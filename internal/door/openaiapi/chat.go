@@ -32,22 +32,22 @@ func (v *exchange) chat() error {
 		return err
 	}
 	terms.Instructions = t.Instructions()
-	p, err := v.Place(v.SessionName(q.Metadata), q.User, who, t)
+	p, err := v.placeChat(&q, who, t, &terms)
 	if err != nil {
 		return err
 	}
 	c := &completion{v: v, usage: q.StreamOptions.IncludeUsage, id: "chatcmpl-" + string(p.Question), model: who.DisplayName(), created: v.Now().Unix()}
-	v.Header().Set("X-Firn-Session", string(p.At.Session))
+	v.nameSession(p)
 	defer p.Release()
 	if q.Stream {
-		return c.stream(p, terms)
+		return formatError(c.stream(p, terms), chatFormatParam, terms)
 	}
 	done, err := v.Run(p, terms, conversation.Nop{})
 	if err != nil {
-		return err
+		return formatError(err, chatFormatParam, terms)
 	}
 	v.Remember(p, done)
-	return v.Reply(http.StatusOK, c.whole(done, p.At.Session))
+	return v.Reply(http.StatusOK, c.whole(done, p))
 }
 
 // usageOf returns the token usage of an answer.

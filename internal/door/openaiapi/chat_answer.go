@@ -72,7 +72,7 @@ type chatUsage struct {
 }
 
 // whole returns the complete answer.
-func (c *completion) whole(t *conversation.Turn, id firn.ID) chatAnswer {
+func (c *completion) whole(t *conversation.Turn, p *conversation.Placed) chatAnswer {
 	reply := &chatReply{Role: "assistant", ToolCalls: chatCalls(t.Answer.Pending, false)}
 	if text := t.Text(); text != "" || len(reply.ToolCalls) == 0 {
 		reply.Content = &text
@@ -81,7 +81,7 @@ func (c *completion) whole(t *conversation.Turn, id firn.ID) chatAnswer {
 	return chatAnswer{
 		ID: c.id, Object: "chat.completion", Created: c.created, Model: c.model, Usage: &usage,
 		Choices: []chatChoice{{Message: reply, FinishReason: finish(t.Answer)}},
-		Firn:    &location{Session: id, Entry: t.Answer.Entry},
+		Firn:    locationOf(p, t.Answer.Entry),
 	}
 }
 
@@ -124,7 +124,7 @@ func (c *completion) stream(p *conversation.Placed, terms wire.TurnOptions) erro
 	c.sendDelta(chatDelta{}, finish(done.Answer))
 	if c.usage {
 		usage := usageOf(done.Answer.Usage)
-		c.send(chatAnswer{Choices: []chatChoice{}, Usage: &usage, Firn: &location{Session: p.At.Session, Entry: done.Answer.Entry}})
+		c.send(chatAnswer{Choices: []chatChoice{}, Usage: &usage, Firn: locationOf(p, done.Answer.Entry)})
 	}
 	c.v.Write([]byte("data: [DONE]\n\n"))
 	return nil

@@ -22,11 +22,13 @@ type chatRequest struct {
 	User                string            `json:"user"`
 	Metadata            map[string]string `json:"metadata"`
 
+	Store          *bool           `json:"store"`
 	N              *int            `json:"n"`
 	Stop           json.RawMessage `json:"stop"`
 	Logprobs       bool            `json:"logprobs"`
 	ResponseFormat struct {
-		Type string `json:"type"`
+		Type       string       `json:"type"`
+		JSONSchema schemaFormat `json:"json_schema"`
 	} `json:"response_format"`
 	Modalities []string        `json:"modalities"`
 	Functions  json.RawMessage `json:"functions"`
@@ -72,12 +74,8 @@ func (q *chatRequest) check() error {
 	switch {
 	case q.N != nil && *q.N != 1:
 		return conversation.Unsupported("n", "only one choice is supported, not %d", *q.N)
-	case given(q.Stop):
-		return conversation.Unsupported("stop", "stop sequences are not supported")
 	case q.Logprobs:
 		return conversation.Unsupported("logprobs", "log probabilities are not supported")
-	case q.ResponseFormat.Type != "" && q.ResponseFormat.Type != "text":
-		return conversation.Unsupported("response_format", "only text output is supported, not %s", conversation.Quoted(q.ResponseFormat.Type))
 	case len(q.Modalities) > 0 && (len(q.Modalities) > 1 || q.Modalities[0] != "text"):
 		return conversation.Unsupported("modalities", "only text output is supported")
 	case given(q.Functions):
@@ -97,6 +95,13 @@ func given(raw json.RawMessage) bool {
 // terms returns the terms of the turn.
 func (q *chatRequest) terms(who conversation.Choice) (wire.TurnOptions, error) {
 	t := wire.TurnOptions{Bare: who.Model != "", MaxTokens: max(q.MaxTokens, q.MaxCompletionTokens)}
+	var err error
+	if t.Stop, err = stopSequences(q.Stop); err != nil {
+		return t, err
+	}
+	if t.Format, err = answerFormat(chatFormatParam, q.ResponseFormat.Type, q.ResponseFormat.JSONSchema); err != nil {
+		return t, err
+	}
 	for _, x := range q.Tools {
 		if x.Type != "function" {
 			return t, conversation.Unsupported("tools", "only function tools are supported, not %s", conversation.Quoted(x.Type))

@@ -10,6 +10,7 @@ import (
 	"firn.dev"
 	"firn.dev/internal/base/sse"
 	"firn.dev/internal/door/api"
+	"firn.dev/provider"
 	"firn.dev/provider/scripted"
 	"firn.dev/wire"
 )
@@ -216,8 +217,8 @@ func TestRefusals(t *testing.T) {
 	}
 	for param, body := range map[string]object{
 		"n":               {"n": 2, "messages": hello},
-		"stop":            {"stop": "x", "messages": hello},
-		"response_format": {"response_format": object{"type": "json_object"}, "messages": hello},
+		"stop":            {"stop": []string{"a", "b", "c", "d", "e"}, "messages": hello},
+		"response_format": {"response_format": object{"type": "json_schema", "json_schema": object{"name": "x", "schema": "y"}}, "messages": hello},
 		"messages":        {"messages": []object{says("user", "x"), says("assistant", "y")}},
 		"tool_choice":     {"tool_choice": "required", "messages": hello},
 		"tools":           {"tools": []object{{"type": "web_search"}}, "messages": hello},
@@ -359,5 +360,65 @@ func TestOwner(t *testing.T) {
 	s.must(err)
 	if got := ask(api.Owner(s.handler), reader.Secret); got != http.StatusForbidden {
 		t.Errorf("the owner with a token that may only read gets %d", got)
+	}
+}
+
+// TestStop checks that an answer ends before a stop sequence, in the stream and in the log.
+func TestStop(t *testing.T) {
+	s := open(t, t.TempDir())
+	s.play = func(string) scripted.Step { return scripted.Reply("one two three") }
+	for _, stop := range []any{" three", []string{"four", " three"}} {
+		got := s.answer("POST", "/v1/chat/completions", object{"model": "scripted/scripted", "stop": stop, "messages": []object{says("user", "count")}})
+		if text, _ := json.Marshal(got["choices"]); !strings.Contains(string(text), `"content":"one two"`) || !strings.Contains(string(text), `"finish_reason":"stop"`) {
+			t.Errorf("stop at %v: %s", stop, text)
+		}
+	}
+	_, streamed := s.ask("POST", "/v1/chat/completions", object{"model": "scripted/scripted", "stream": true, "stop": "two", "messages": []object{says("user", "count")}})
+	if strings.Contains(streamed, "tw") || !strings.Contains(streamed, "one") {
+		t.Errorf("the stream is %s", streamed)
+	}
+	if asked := s.asked[len(s.asked)-1]; len(asked.Stop) != 1 || asked.Stop[0] != "two" {
+		t.Errorf("the model was sent %q", asked.Stop)
+	}
+	for _, stop := range []any{"", 1, []string{"x", ""}} {
+		if got := s.refused(http.StatusBadRequest, "POST", "/v1/chat/completions", object{"stop": stop, "messages": []object{says("user", "hi")}}); got["param"] != "stop" {
+			t.Errorf("stop %v: %v", stop, got)
+		}
+	}
+}
+
+// TestSchema checks that a schema is sent to the model, and that a model that cannot answer
+// in JSON is named.
+func TestSchema(t *testing.T) {
+	schema := object{"type": "object", "properties": object{"n": object{"type": "integer"}}}
+	chat := func(format object) object {
+		return object{"model": "scripted/scripted", "response_format": format, "messages": []object{says("user", "count")}}
+	}
+	plain := open(t, t.TempDir())
+	for _, body := range []object{chat(object{"type": "json_object"}), chat(object{"type": "json_schema", "json_schema": object{"name": "count", "schema": schema}})} {
+		for _, stream := range []bool{false, true} {
+			body["stream"] = stream
+			got := plain.refused(http.StatusBadRequest, "POST", "/v1/chat/completions", body)
+			if got["param"] != "response_format" || !strings.Contains(got["message"].(string), "scripted/scripted") {
+				t.Errorf("got %v", got)
+			}
+		}
+	}
+	s := openWith(t, t.TempDir(), "", provider.Info{Formats: true})
+	s.play = func(string) scripted.Step { return scripted.Reply(`{"n":1}`) }
+	s.answer("POST", "/v1/chat/completions", chat(object{"type": "json_schema", "json_schema": object{"name": "count", "strict": true, "schema": schema}}))
+	got := s.answer("POST", "/v1/responses", object{"model": "scripted/scripted", "input": "count", "text": object{"format": object{"type": "json_schema", "name": "count", "strict": true, "schema": schema}}})
+	if text, _ := json.Marshal(got["text"]); !strings.Contains(string(text), `"name":"count"`) {
+		t.Errorf("the response has %s", text)
+	}
+	for _, asked := range s.asked {
+		if f := asked.Format; f == nil || f.Name != "count" || f.Strict == nil || !*f.Strict || !strings.Contains(string(f.Schema), `"integer"`) {
+			t.Errorf("the model was sent %+v", f)
+		}
+	}
+	for _, format := range []object{{"type": "json_schema", "name": "a b", "schema": schema}, {"type": "json_schema", "name": "x"}, {"type": "xml"}} {
+		if got := s.refused(http.StatusBadRequest, "POST", "/v1/responses", object{"input": "x", "text": object{"format": format}}); got["param"] != "text.format" {
+			t.Errorf("%v: %v", format, got)
+		}
 	}
 }

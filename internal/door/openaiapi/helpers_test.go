@@ -25,6 +25,7 @@ import (
 	"firn.dev/provider/scripted"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
+	"firn.dev/store/memstore"
 	"firn.dev/tool"
 	"firn.dev/wire"
 )
@@ -56,12 +57,18 @@ func open(t *testing.T, home string) *testServer {
 // openAgain opens a home that already has a token.
 func openAgain(t *testing.T, home, secret string) *testServer {
 	t.Helper()
+	return openWith(t, home, secret, scripted.Info())
+}
+
+// openWith opens a home with a model of this info.
+func openWith(t *testing.T, home, secret string, about provider.Info) *testServer {
+	t.Helper()
 	s := &testServer{t: t, home: home}
 	var err error
 	s.st, err = filestore.Open(home, filestore.Options{})
 	s.must(err)
 	var model *scripted.Model
-	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	model = scripted.Func(about, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		return model.Play(ctx, req, s.step(req))
 	})
 	models := func(name, id string) (provider.Model, error) {
@@ -71,7 +78,7 @@ func openAgain(t *testing.T, home, secret string) *testServer {
 		return nil, firn.ErrNotFound
 	}
 	info := model.Info()
-	s.g, err = gateway.New(gateway.Options{Store: s.st, Dialect: native.New(), Home: home, Setup: gateway.Setup{
+	s.g, err = gateway.New(gateway.Options{Store: s.st, Dialect: native.New(), Home: home, Scratch: func() store.Store { return memstore.New(memstore.Options{}) }, Setup: gateway.Setup{
 		Default: "main", Models: models, Known: []wire.Model{{ID: info.Provider + "/" + info.Name, Window: info.Window}},
 		Agents: map[string]*agent.Agent{
 			"main": {Name: "main", Store: s.st, Model: model, Models: models, NoTitles: true, System: "You are main.", Tools: []tool.Tool{tool.Calc()}},

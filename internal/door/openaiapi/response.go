@@ -84,21 +84,21 @@ func (v *exchange) respond() error {
 	if err != nil {
 		return err
 	}
-	p, err := v.placeResponse(&q, who, t)
+	p, err := v.placeResponse(&q, who, t, &terms)
 	if err != nil {
 		return err
 	}
 	terms.Instructions = q.Instructions
 	r := q.response(p, who, v.Now().Unix())
-	v.Header().Set("X-Firn-Session", string(p.At.Session))
+	v.nameSession(p)
 	defer p.Release()
 	if q.Stream {
-		return newSpeech(v, r).run(p, terms)
+		return formatError(newSpeech(v, r).run(p, terms), responseFormatParam, terms)
 	}
 	s := newSpeech(nil, r)
 	done, err := v.Run(p, terms, s)
 	if err != nil {
-		return err
+		return formatError(err, responseFormatParam, terms)
 	}
 	v.RememberAs(r.ID, p, done)
 	s.end(done.Answer)
@@ -109,8 +109,8 @@ func (v *exchange) respond() error {
 func (q *responseRequest) response(p *conversation.Placed, who conversation.Choice, now int64) *response {
 	r := &response{
 		ID: responseID(p.At.Session, p.Question), Object: "response", CreatedAt: now, Status: "in_progress", Model: who.DisplayName(),
-		Output: []item{}, ParallelToolCalls: true, Store: true, Text: json.RawMessage(`{"format":{"type":"text"}}`),
-		ToolChoice: q.ToolChoice, Tools: q.Tools, Truncation: "disabled", Metadata: q.Metadata, Firn: &location{Session: p.At.Session},
+		Output: []item{}, ParallelToolCalls: true, Store: p.Stored(), Text: q.textFormat(),
+		ToolChoice: q.ToolChoice, Tools: q.Tools, Truncation: "disabled", Metadata: q.Metadata, Firn: locationOf(p, ""),
 	}
 	if !given(r.ToolChoice) {
 		r.ToolChoice = json.RawMessage(`"auto"`)
@@ -140,7 +140,10 @@ func (q *responseRequest) response(p *conversation.Placed, who conversation.Choi
 // of a conversation, or, as in a chat, where the earlier messages are stored. System
 // messages become part of the conversation, unless the client sends the whole conversation
 // each time.
-func (v *exchange) placeResponse(q *responseRequest, who conversation.Choice, t *conversation.Transcript) (*conversation.Placed, error) {
+func (v *exchange) placeResponse(q *responseRequest, who conversation.Choice, t *conversation.Transcript, terms *wire.TurnOptions) (*conversation.Placed, error) {
+	if unstored(q.Store) {
+		return v.placeUnstored(q, who, t, terms)
+	}
 	if t.IsEmpty() {
 		return nil, conversation.BadRequest("input", "empty input")
 	}
@@ -164,8 +167,17 @@ func (v *exchange) placeResponse(q *responseRequest, who conversation.Choice, t 
 	return v.PlaceAt(at, who, t, q.Instructions)
 }
 
-// afterResponse returns the position after a response.
+// afterResponse returns the position after a response, where the model can answer.
 func (v *exchange) afterResponse(id string, who conversation.Choice) (conversation.Position, error) {
+	at, err := v.endOfResponse(id, who)
+	if err != nil {
+		return at, err
+	}
+	return at, v.CheckModel(&at, who)
+}
+
+// endOfResponse returns the position after a response.
+func (v *exchange) endOfResponse(id string, who conversation.Choice) (conversation.Position, error) {
 	session, question, err := parseResponse(id, "previous_response_id")
 	if err != nil {
 		return conversation.Position{}, err
@@ -189,7 +201,7 @@ func (v *exchange) afterResponse(id string, who conversation.Choice) (conversati
 		}
 		at = conversation.Position{Session: session, Entry: found.Answer}
 	}
-	return at, v.CheckModel(&at, who)
+	return at, nil
 }
 
 // notFoundError converts a not-found error to one that names the object and the parameter.

@@ -26,10 +26,12 @@ type responseRequest struct {
 	User            string            `json:"user"`
 	Metadata        map[string]string `json:"metadata"`
 
-	Background bool `json:"background"`
+	Store      *bool `json:"store"`
+	Background bool  `json:"background"`
 	Text       struct {
 		Format struct {
 			Type string `json:"type"`
+			schemaFormat
 		} `json:"format"`
 	} `json:"text"`
 	Prompt json.RawMessage `json:"prompt"`
@@ -40,8 +42,6 @@ func (q *responseRequest) check() error {
 	switch {
 	case q.Background:
 		return conversation.Unsupported("background", "background responses are not supported")
-	case q.Text.Format.Type != "" && q.Text.Format.Type != "text":
-		return conversation.Unsupported("text.format", "only text output is supported, not %s", conversation.Quoted(q.Text.Format.Type))
 	case given(q.Prompt):
 		return conversation.Unsupported("prompt", "stored prompts are not supported")
 	case q.MaxOutputTokens < 0:
@@ -79,6 +79,10 @@ type responseTool struct {
 // terms returns the terms of the turn.
 func (q *responseRequest) terms(who conversation.Choice) (wire.TurnOptions, error) {
 	t := wire.TurnOptions{Bare: who.Model != "", MaxTokens: q.MaxOutputTokens}
+	var err error
+	if t.Format, err = answerFormat(responseFormatParam, q.Text.Format.Type, q.Text.Format.schemaFormat); err != nil {
+		return t, err
+	}
 	for _, raw := range q.Tools {
 		var x responseTool
 		if err := rawjson.Unmarshal(raw, &x, true); err != nil || x.Type != "function" {

@@ -244,7 +244,9 @@ func (s *responseStream) end(a wire.Answer) {
 	u.InputDetails.CachedTokens = a.Usage.CacheRead
 	u.TotalTokens = u.InputTokens + u.OutputTokens
 	s.r.Usage = &u
-	s.r.Firn.Entry = a.Entry
+	if s.r.Firn != nil {
+		s.r.Firn.Entry = a.Entry
+	}
 	s.sendEvent(kind, event{Response: s.r})
 }
 

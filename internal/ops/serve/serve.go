@@ -199,7 +199,7 @@ func (h *Instance) assemble() error {
 	h.Gateway, err = gateway.New(gateway.Options{
 		Enter: h.enter(), Store: h.store, Dialect: native.New(), Tools: dialects.Readable(), Transcript: h.transcript, Encode: encode, Setup: setup, Memory: h.memory(), Index: h.index(), MaxLine: int64(h.o.Settings.Store.MaxLine), Resident: int64(h.o.Settings.Gateway.Resident),
 		Clock: h.o.Clock, Log: h.o.Log, Version: h.o.Version, Home: h.home(), StorePath: h.storePath(), Address: h.o.Address,
-		Tracer: h.tracer, Sources: h.sources, Keeping: h.storage, EraseTyped: h.eraseTyped, EraseConflicts: eraseConflicts(h), Approved: h.approved(), Files: h.rewinder(), Verify: h.verify, Source: h.source(), Peers: h.gatewayPeers(), MCP: h.mcpStatus, Holder: h.holder, Revoked: h.watchToken,
+		Tracer: h.tracer, Sources: h.sources, Keeping: h.storage, EraseTyped: h.eraseTyped, EraseConflicts: eraseConflicts(h), Approved: h.approved(), Files: h.rewinder(), Verify: h.verify, Source: h.source(), Peers: h.gatewayPeers(), MCP: h.mcpStatus, Scratch: scratch, Holder: h.holder, Revoked: h.watchToken,
 	})
 	if err != nil {
 		return err

@@ -31,6 +31,7 @@ import (
 	"firn.dev/provider/scripted"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
+	"firn.dev/store/memstore"
 	"firn.dev/window"
 	"firn.dev/wire"
 )
@@ -67,11 +68,13 @@ func openDoor(t *testing.T, options ...option.RequestOption) *door {
 	d.must(err)
 	d.store = st
 	var model *scripted.Model
-	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
+	info := scripted.Info()
+	info.Formats = true
+	model = scripted.Func(info, func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		d.asked = req
 		return model.Play(ctx, req, reply(req))
 	})
-	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Home: home, Setup: gateway.Setup{
+	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Home: home, Scratch: func() store.Store { return memstore.New(memstore.Options{}) }, Setup: gateway.Setup{
 		Default: "main", Agents: map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: model, NoTitles: true}},
 		Known: []wire.Model{{ID: "scripted/test"}},
 	}})
@@ -454,5 +457,45 @@ func TestDoorErrors(t *testing.T) {
 	d.must(err)
 	if one.OwnedBy != "scripted" || !json.Valid([]byte(one.RawJSON())) {
 		t.Errorf("the model is %s", one.RawJSON())
+	}
+}
+
+// TestDoorForms asks for an answer that ends at a sequence, for one in a JSON schema, and for
+// ones that are not stored.
+func TestDoorForms(t *testing.T) {
+	d := openDoor(t)
+	schema := map[string]any{"type": "object", "properties": map[string]any{"n": map[string]any{"type": "integer"}}}
+	messages := []openai.ChatCompletionMessageParamUnion{openai.UserMessage("one two three")}
+	cut, err := d.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{
+		Model: "main", Messages: messages, Stop: openai.ChatCompletionNewParamsStopUnion{OfStringArray: []string{" three", "x"}},
+		ResponseFormat: openai.ChatCompletionNewParamsResponseFormatUnion{OfJSONSchema: &shared.ResponseFormatJSONSchemaParam{
+			JSONSchema: shared.ResponseFormatJSONSchemaJSONSchemaParam{Name: "count", Strict: openai.Bool(true), Schema: schema},
+		}},
+	})
+	d.must(err)
+	if text := cut.Choices[0].Message.Content; text != "re: one two" || cut.Choices[0].FinishReason != "stop" || d.asked.Format == nil || d.asked.Format.Name != "count" {
+		t.Errorf("the answer is %s, the format %+v", cut.RawJSON(), d.asked.Format)
+	}
+	input := func(text string) responses.ResponseNewParamsInputUnion {
+		return responses.ResponseNewParamsInputUnion{OfString: openai.String(text)}
+	}
+	kept := d.sessions()
+	unstored, err := d.Responses.New(t.Context(), responses.ResponseNewParams{
+		Model: "main", Input: input("one"), Store: openai.Bool(false), Text: responses.ResponseTextConfigParam{Format: responses.ResponseFormatTextConfigParamOfJSONSchema("number", schema)},
+	})
+	d.must(err)
+	if unstored.OutputText() != "re: one" || d.sessions() != kept || d.session != "" || d.asked.Format.Name != "number" {
+		t.Errorf("%d sessions instead of %d, %s", d.sessions(), kept, unstored.RawJSON())
+	}
+	if _, err := d.Responses.New(t.Context(), responses.ResponseNewParams{Model: "main", Input: input("two"), PreviousResponseID: openai.String(unstored.ID)}); !isStatus(err, http.StatusNotFound) {
+		t.Errorf("a response that is not stored is continued: %v", err)
+	}
+	if _, err := d.Responses.Get(t.Context(), unstored.ID, responses.ResponseGetParams{}); !isStatus(err, http.StatusNotFound) {
+		t.Errorf("a response that is not stored is retrieved: %v", err)
+	}
+	chat, err := d.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "main", Messages: messages, Store: openai.Bool(false)})
+	d.must(err)
+	if chat.Choices[0].Message.Content != "re: one two three" || d.sessions() != kept {
+		t.Errorf("%d sessions instead of %d, %s", d.sessions(), kept, chat.RawJSON())
 	}
 }

@@ -44,6 +44,13 @@ export interface Answer {
   usage: Counters;
 }
 
+export interface AnswerFormat {
+  description?: string;
+  name?: string;
+  schema?: unknown;
+  strict?: boolean;
+}
+
 export interface Appended {
   end: number;
   ids: string[] | null;
@@ -963,6 +970,12 @@ export interface NoteText {
   text: string;
 }
 
+export interface Once {
+  agent?: string;
+  entries: unknown[] | null;
+  terms?: TurnOptions;
+}
+
 export interface OpenAIModel {
   created: number;
   id: string;
@@ -1320,10 +1333,12 @@ export interface Turn {
 
 export interface TurnOptions {
   bare?: boolean;
+  format?: AnswerFormat;
   instructions?: string;
   maxTokens?: number;
   model?: string;
   noTools?: boolean;
+  stop?: string[];
   thinking?: string;
   tools?: ToolSpec[];
 }
