@@ -2,12 +2,14 @@ package mcp
 
 import (
 	"encoding/json"
+	"errors"
 	"fmt"
 	"slices"
 	"strings"
 	"testing"
 	"time"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"firn.dev"
@@ -217,8 +219,9 @@ func TestNotifications(t *testing.T) {
 	s.must(s.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: uri}))
 }
 
-// TestSubscribing checks which resources can be subscribed to, and that two subscriptions of
-// one resource are one follower.
+// TestSubscribing checks which resources can be subscribed to, and how many; that all
+// spellings of a session share a follower, which ends with the last of them; and that none
+// begins after the end.
 func TestSubscribing(t *testing.T) {
 	s := newTestServer(t, echo)
 	id, _ := s.filled(2)
@@ -232,12 +235,41 @@ func TestSubscribing(t *testing.T) {
 			t.Errorf("%s can be subscribed to", bad)
 		}
 	}
-	s.must(ask(sessionURI(id)))
-	s.must(ask(sessionURI(id)))
-	for left := 1; left >= 0; left-- {
-		s.must(w.unsubscribe(t.Context(), &sdk.UnsubscribeRequest{Params: &sdk.UnsubscribeParams{URI: sessionURI(id)}}))
-		if len(w.subscriptions) != left {
-			t.Errorf("%d subscriptions, want %d", len(w.subscriptions), left)
+	// Each spelling has another letter of the path percent-encoded, or two.
+	spelling := func(n int) string {
+		text := []byte(string(id))
+		at := len(text) - 1 - n%16
+		uri := fmt.Sprintf("firn://session/%s%%%02x%s", text[:at], text[at], text[at+1:])
+		if n >= 16 {
+			uri = strings.Replace(uri, "firn://session/", "firn://%73ession/", 1)
+		}
+		return uri
+	}
+	check := func(uris, followed int) {
+		t.Helper()
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		if len(w.names) != uris || len(w.sessions) != followed {
+			t.Errorf("%d URIs of %d sessions, want %d of %d", len(w.names), len(w.sessions), uris, followed)
 		}
 	}
+	for n := range mostSubscriptions {
+		s.must(ask(spelling(n)))
+		s.must(ask(spelling(n)))
+	}
+	check(mostSubscriptions, 1)
+	var refused *jsonrpc.Error
+	if err := ask(sessionURI(id)); !errors.As(err, &refused) || refused.Code != jsonrpc.CodeInvalidParams {
+		t.Errorf("a subscription above the limit: %v", err)
+	}
+	for n := range mostSubscriptions {
+		check(mostSubscriptions-n, 1)
+		s.must(w.unsubscribe(t.Context(), &sdk.UnsubscribeRequest{Params: &sdk.UnsubscribeParams{URI: spelling(n)}}))
+	}
+	check(0, 0)
+	w.close()
+	if err := ask(sessionURI(id)); err == nil {
+		t.Error("a session is followed after the end")
+	}
+	check(0, 0)
 }

@@ -2,6 +2,8 @@ package mcp
 
 import (
 	"context"
+	"fmt"
+	"maps"
 	"sync"
 
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
@@ -22,28 +24,36 @@ type watcher struct {
 	followers sync.WaitGroup
 
 	mu sync.Mutex
+	// closed is set when close waits for the followers: none may begin after that.
+	closed bool
 	// listing is set while the list of resources is followed.
 	listing bool
-	// subscriptions are those of single resources, by URI.
-	subscriptions map[string]*subscription
+	// names are the subscribed URIs with their sessions. A session can have several, such as
+	// its ID and its key.
+	names map[string]firn.ID
+	// sessions are the subscribed sessions.
+	sessions map[firn.ID]*subscription
 }
 
-// subscription is a resource that is followed.
-type subscription struct {
-	// count is the number of requests for it.
-	count  int
-	cancel context.CancelFunc
-}
+// mostSubscriptions is the maximum number of subscribed URIs of a connection. Each session
+// takes one of the event streams that all clients of the gateway share.
+const mostSubscriptions = 32
+
+// subscription is a session that is followed.
+type subscription struct{ cancel context.CancelFunc }
 
 // newWatcher returns a watcher for the time of ctx.
 func newWatcher(ctx context.Context, d *toolServer) *watcher {
-	w := &watcher{d: d, subscriptions: make(map[string]*subscription)}
+	w := &watcher{d: d, names: make(map[string]firn.ID), sessions: make(map[firn.ID]*subscription)}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	return w
 }
 
 // close ends all followers and waits for them.
 func (w *watcher) close() {
+	w.mu.Lock()
+	w.closed = true
+	w.mu.Unlock()
 	w.cancel()
 	w.followers.Wait()
 }
@@ -75,7 +85,7 @@ func (w *watcher) middleware(o Options) sdk.Middleware {
 func (w *watcher) followList() {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	if w.listing {
+	if w.listing || w.closed {
 		return
 	}
 	w.listing = true
@@ -112,44 +122,92 @@ func (w *watcher) subscribe(ctx context.Context, req *sdk.SubscribeRequest) erro
 	if err != nil {
 		return sentence(err)
 	}
+	return w.follow(uri, s)
+}
+
+// follow adds a URI of a session, and follows the session if no other URI of it is
+// subscribed.
+func (w *watcher) follow(uri string, s wire.Session) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sub := w.subscriptions[uri]
-	if sub == nil {
-		sub = &subscription{}
-		w.subscriptions[uri] = sub
-		var follow context.Context
-		follow, sub.cancel = context.WithCancel(w.ctx)
-		w.followers.Go(func() { w.followSession(follow, uri, s.ID, s.End) })
+	if w.closed {
+		return context.Canceled
 	}
-	sub.count++
+	if id, ok := w.names[uri]; ok && id == s.ID {
+		return nil
+	}
+	if _, ok := w.names[uri]; !ok && len(w.names) >= mostSubscriptions {
+		return invalidParams(fmt.Sprintf("a connection can subscribe to %d resources; unsubscribe from others first", mostSubscriptions))
+	}
+	w.drop(uri) // it may have named another session
+	w.names[uri] = s.ID
+	if w.sessions[s.ID] == nil {
+		ctx, cancel := context.WithCancel(w.ctx)
+		sub := &subscription{cancel: cancel}
+		w.sessions[s.ID] = sub
+		w.followers.Go(func() { w.followSession(ctx, sub, s.ID, s.End) })
+	}
 	return nil
 }
 
-// followSession notifies clients of each change of a session after a position.
-func (w *watcher) followSession(ctx context.Context, uri string, id firn.ID, after firn.Pos) {
+// followSession notifies clients of each change of a session after a position. If the
+// events end early, so do the subscriptions.
+func (w *watcher) followSession(ctx context.Context, sub *subscription, id firn.ID, after firn.Pos) {
 	for e, err := range w.d.c.Events(ctx, id, after) {
 		if err != nil {
-			return
+			break
 		}
 		switch e.Name {
 		case wire.EntryAppended, wire.HeadMoved, wire.Gap:
-			_ = w.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // the client may be gone
+			for _, uri := range w.namesOf(id) {
+				_ = w.server.ResourceUpdated(ctx, &sdk.ResourceUpdatedNotificationParams{URI: uri}) // the client may be gone
+			}
 		}
+	}
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	sub.cancel()
+	if w.sessions[id] == sub {
+		delete(w.sessions, id)
+		maps.DeleteFunc(w.names, func(_ string, of firn.ID) bool { return of == id })
 	}
 }
 
-// unsubscribe stops following a resource.
+// namesOf returns the subscribed URIs of a session.
+func (w *watcher) namesOf(id firn.ID) []string {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	var uris []string
+	for uri, of := range w.names {
+		if of == id {
+			uris = append(uris, uri)
+		}
+	}
+	return uris
+}
+
+// unsubscribe removes a URI. Requests for the same URI are not counted: the SDK sends no
+// notifications about it after the first of them ends.
 func (w *watcher) unsubscribe(_ context.Context, req *sdk.UnsubscribeRequest) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	sub := w.subscriptions[req.Params.URI]
-	if sub == nil {
-		return nil
-	}
-	if sub.count--; sub.count == 0 {
-		sub.cancel()
-		delete(w.subscriptions, req.Params.URI)
-	}
+	w.drop(req.Params.URI)
 	return nil
+}
+
+// drop removes a URI, and stops following its session if that has no other. The caller
+// holds the lock.
+func (w *watcher) drop(uri string) {
+	id, ok := w.names[uri]
+	if !ok {
+		return
+	}
+	delete(w.names, uri)
+	for _, other := range w.names {
+		if other == id {
+			return
+		}
+	}
+	w.sessions[id].cancel()
+	delete(w.sessions, id)
 }
