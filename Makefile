@@ -5,6 +5,7 @@
 #   make demo    build, then run the demo (firn demo)
 #   make quick   the tests that need no browser, cluster or other program, in 90 seconds
 #   make test    install the tests' dependencies, then run all tests
+#   make test-all  make test with every combination that it otherwise samples (an hour)
 #   make interop-all  hand every session to every tool, OpenClaw too (installs 1.3 GB, takes an hour)
 #   make flakes  make test N=20 times, and list the failed tests (LOAD=8 busy processes, RACE=1)
 #   make check   format, vet, other systems, staticcheck, race detector, known vulnerabilities
@@ -44,7 +45,7 @@ PROMISE ?= 10000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: bench-recall build run demo help quick words test interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
+.PHONY: bench-recall build run demo help quick words test test-all interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
 .PHONY: check-format check-vet check-release check-static check-race race check-holes release docs
 
 build:
@@ -80,6 +81,11 @@ test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
 	cd proving/interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
+# Every combination that make test only samples: the ways to run the client scripts, the
+# widths of accessibility checks, and the cuts of imported files.
+test-all:
+	FIRN_SCRIPTS=all FIRN_AXE=all FIRN_CUTS=all $(MAKE) test
+
 # All tools with all sessions; make test covers the most different ones. Every start of
 # OpenClaw takes about 15 s of CPU time.
 interop-all:
@@ -107,13 +113,14 @@ check-release:
 check-static:
 	$(TOOL) staticcheck ./...
 
-# With -short the heaviest tests do fewer rounds; none is skipped. Only packages with
+# With -short the heaviest tests do fewer rounds. Only packages with
 # concurrent code are tested, since there are no races elsewhere. Excluded are benchmarks,
 # tests of other programs, rendering and secret masking, which use one goroutine, and the
 # command, whose starts the detector slows down and whose packages are tested here.
-# Skipped are tests that read the sources, and long sequential tests and measurements.
+# Skipped are tests that read the sources, and long tests that mostly use one goroutine;
+# make race runs all.
 RACELESS := bench soak interop webtest richtext mask cmd/firn internal/term/demo internal/ops/cluster internal/ops/serve
-ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|ContractSealed|RandomSealed|SealKeepsEverything|PowerCut.*|KillWriters|DropAnyRecord|FirstPageCostIsConstant|ForkOfALongSession|RepeatedDreamsConverge|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsRead|StalledClientsAreBounded|LongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs|IdempotencyKeyOf.*|PurgedRowsThatMoved|QueriesMatchScan|NearestVectors|OtherOwnersDoNotUseUpTheLimit|LiteralSearch|MachineMessage.*|ProgressWithinOneSession
+ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|RandomSealed|SealKeepsEverything|PowerCut.*|KillWriters|DropAnyRecord|FirstPageCostIsConstant|ForkOfALongSession|RepeatedDreamsConverge|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsRead|StalledClientsAreBounded|LongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs|IdempotencyKeyOf.*|PurgedRowsThatMoved|QueriesMatchScan|NearestVectors|OtherOwnersDoNotUseUpTheLimit|LiteralSearch|MachineMessage.*|ProgressWithinOneSession
 # The longest one starts first, so that it does not run alone at the end.
 check-race: setup
 	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) firn.dev/store/jetstream $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))

@@ -23,9 +23,9 @@ import (
 )
 
 // TestClientScripts runs the scripts of commands that talk to a gateway without one, so that
-// they make their own, and with one that has its sessions in an embedded NATS server; with
-// FIRN_SCRIPTS=all also with a gateway that has them in files. The home is $FIRN_HOME. Besides
-// what TestScripts has, there is
+// they make their own, and with one that has its sessions in files or, for every second
+// script, in an embedded NATS server; with FIRN_SCRIPTS=all in all three ways. The home is
+// $FIRN_HOME. Besides what TestScripts has, there is
 //
 //	gateway start [ARGS…]  runs firn serve beside the script; it listens when this returns
 //	gateway stop CODE      asks it to end, and checks with which code it does
@@ -40,13 +40,12 @@ func TestClientScripts(t *testing.T) {
 		name         string
 		served, nats bool
 	}{{"in process", false, false}, {"with a gateway", true, false}, {"with nats", true, true}} {
-		short := way.served && !way.nats
-		if os.Getenv("FIRN_SCRIPTS") != "all" && short != testing.Short() {
+		if testing.Short() && (way.nats || !way.served) {
 			continue
 		}
 		t.Run(way.name, func(t *testing.T) {
 			testscript.Run(t, testscript.Params{
-				Dir:                 filepath.Join("..", "..", "testdata", "script", "client"),
+				Files:               clientScripts(t, way.served, way.nats),
 				RequireExplicitExec: true,
 				RequireUniqueNames:  true,
 				Setup: func(env *testscript.Env) error {
@@ -70,6 +69,25 @@ func TestClientScripts(t *testing.T) {
 			})
 		})
 	}
+}
+
+// clientScripts returns the scripts that TestClientScripts runs in a way.
+func clientScripts(t *testing.T, served, nats bool) []string {
+	t.Helper()
+	all, err := filepath.Glob(filepath.Join("..", "..", "testdata", "script", "client", "*.txtar"))
+	if err != nil || len(all) < 2 {
+		t.Fatalf("found %d scripts, %v", len(all), err)
+	}
+	if !served || testing.Short() || os.Getenv("FIRN_SCRIPTS") == "all" {
+		return all
+	}
+	var some []string
+	for i, name := range all {
+		if i%2 == 0 == nats {
+			some = append(some, name)
+		}
+	}
+	return some
 }
 
 // TestGatewayScripts runs the scripts of the gateway. Their additional commands are
