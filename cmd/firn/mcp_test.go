@@ -209,7 +209,10 @@ func resourcesMCP(t *testing.T, s *mcp.ClientSession, id, entry string) {
 		t.Errorf("the prompt is %v, %v", prompt, err)
 	}
 	topic, err := s.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "recall_topic", Arguments: map[string]string{"topic": "bread"}})
-	if text, ok := topic.Messages[0].Content.(*mcp.TextContent); err != nil || !ok || !strings.Contains(text.Text, "Fridays") {
+	if err != nil {
+		t.Fatal(err)
+	}
+	if text, ok := topic.Messages[0].Content.(*mcp.TextContent); !ok || !strings.Contains(text.Text, "Fridays") {
 		t.Errorf("the topic is %v, %v", topic, err)
 	}
 	done, err := s.Complete(t.Context(), &mcp.CompleteParams{
@@ -322,10 +325,17 @@ func boundResources(t *testing.T, writer, ann *mcp.ClientSession, updated <-chan
 	if err != nil {
 		t.Fatal(err)
 	}
+	var foreign string
 	for _, r := range all.Resources {
 		if _, err := ann.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: r.URI}); (err == nil) != (r.URI == own || r.URI == "firn://sessions") {
 			t.Errorf("%s: %v", r.URI, err)
 		}
+		if id, ok := strings.CutPrefix(r.URI, "firn://session/"); ok && r.URI != own {
+			foreign = id
+		}
+	}
+	if _, err := ann.GetPrompt(t.Context(), &mcp.GetPromptParams{Name: "recall_topic", Arguments: map[string]string{"topic": "hello", "key": "agent:main:telegram:direct:ann"}}); err != nil {
+		t.Errorf("the topic: %v", err)
 	}
 	sessions, err := ann.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://sessions"})
 	if err != nil || strings.Count(sessions.Contents[0].Text, "\n") != 1 {
@@ -337,9 +347,13 @@ func boundResources(t *testing.T, writer, ann *mcp.ClientSession, updated <-chan
 	if err != nil || fmt.Sprint(done.Completion.Values) != fmt.Sprintf("[%v]", sent["session"]) {
 		t.Errorf("the sessions are completed as %v, %v", done, err)
 	}
-	if err := ann.Subscribe(t.Context(), &mcp.SubscribeParams{URI: own}); err != nil {
-		t.Fatal(err)
+	// The client does not wait for the answer: that the first is refused shows below.
+	for _, uri := range []string{"firn://session/" + foreign, own} {
+		if err := ann.Subscribe(t.Context(), &mcp.SubscribeParams{URI: uri}); err != nil && uri == own {
+			t.Fatal(err)
+		}
 	}
+	well(t, writer, "send_message", map[string]any{"text": "not for others", "session": foreign})
 	well(t, ann, "send_message", map[string]any{"text": "hello again", "key": "agent:main:telegram:direct:ann"})
 	if uri := <-updated; uri != own {
 		t.Errorf("%s was updated", uri)

@@ -64,7 +64,7 @@ func checkConformance(t *testing.T, home, gateway string) {
 		reason, listed := notApplicable[name]
 		switch {
 		case listed && failure == "":
-			t.Errorf("%s passes, so it does not belong into the table (%s)", name, reason)
+			t.Errorf("%s passes, so it does not belong in the table (%s)", name, reason)
 		case !listed && failure != "":
 			t.Errorf("%s: %s", name, failure)
 		case listed && !bytes.Contains(page, []byte("`"+name+"`")):

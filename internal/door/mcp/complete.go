@@ -21,7 +21,7 @@ var completions = map[string]map[string]string{
 	"recent_sessions":   {},
 	"summarize_session": {"session": "session", "focus": ""},
 	"continue_session":  {"session": "session", "task": ""},
-	"recall_topic":      {"topic": ""},
+	"recall_topic":      {"topic": "", "agent": "agent", "key": "key"},
 	sessionTemplate:     {"id": "session"},
 	entryTemplate:       {"id": "session", "entry": "entry"},
 	imageTemplate:       {"id": "session", "entry": "entry", "n": ""},
@@ -49,7 +49,7 @@ func (d *toolServer) complete(ctx context.Context, req *sdk.CompleteRequest) (*s
 	}
 	values, more, err := d.candidates(ctx, what, argument.Value, known)
 	if unlessAbsent(err) != nil {
-		return nil, sentence(err)
+		return nil, failure(err)
 	}
 	if len(values) > mostCompletions {
 		values, more = values[:mostCompletions], true
@@ -105,13 +105,19 @@ func (d *toolServer) sessionCandidates(ctx context.Context, prefix string) ([]st
 	if prefix == "" {
 		return ids, latest.Cursor != "", nil
 	}
+	if len(ids) == 0 && latest.Cursor != "" {
+		// An older session is found if no other ID begins so.
+		if id, err := d.c.Resolve(ctx, prefix); err == nil && strings.HasPrefix(string(id), prefix) {
+			ids = append(ids, string(id))
+		}
+	}
 	found, err := d.c.SessionsPage(ctx, client.Query{Text: prefix, Limit: resourcePage})
 	for _, s := range found.Items {
 		if !slices.Contains(ids, string(s.ID)) {
 			ids = append(ids, string(s.ID))
 		}
 	}
-	return ids, found.Cursor != "", err
+	return ids, latest.Cursor != "" || found.Cursor != "", err
 }
 
 // keyCandidates returns the keys that begin with a prefix.

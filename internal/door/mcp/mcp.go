@@ -15,6 +15,7 @@ import (
 	"io"
 	"net/http"
 
+	"github.com/modelcontextprotocol/go-sdk/jsonrpc"
 	sdk "github.com/modelcontextprotocol/go-sdk/mcp"
 
 	"firn.dev/client"
@@ -155,6 +156,17 @@ const listening = "2026-07-28"
 func ofRequest(o Options, r *http.Request) Options {
 	o.live = r.Header.Get("Mcp-Protocol-Version") >= listening
 	return o
+}
+
+// failure returns an error of the gateway as one of the protocol: the parameters are not
+// valid, or the server failed. Tools report theirs in the result instead.
+func failure(err error) error {
+	code := int64(jsonrpc.CodeInternalError)
+	switch wire.KindOf(err) {
+	case wire.NotFound, wire.Invalid, wire.Ambiguous, wire.Unsupported, wire.NotAllowed:
+		code = jsonrpc.CodeInvalidParams
+	}
+	return &jsonrpc.Error{Code: code, Message: sentence(err).Error()}
 }
 
 // sentence returns an error as one sentence, with its hint.

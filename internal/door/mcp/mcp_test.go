@@ -30,6 +30,7 @@ type testServer struct {
 	progress chan string
 	// changed receives the URIs of changed sessions, and "list" for a changed list.
 	changed chan string
+	watch   *watcher
 }
 
 // newTestServer creates a gateway whose model calls play for each message.
@@ -53,6 +54,7 @@ func newTestServer(t *testing.T, play func(last string) scripted.Step) *testServ
 	served := make(chan error, 1)
 	ctx, cancel := context.WithCancel(context.Background())
 	server, watch := newServer(ctx, s.c, Options{Version: "test", live: true, connected: true, page: 3})
+	s.watch = watch
 	go func() { served <- server.Run(ctx, ours) }()
 	s.ClientSession, err = sdk.NewClient(&sdk.Implementation{Name: "test"}, &sdk.ClientOptions{
 		ProgressNotificationHandler: func(_ context.Context, r *sdk.ProgressNotificationClientRequest) {

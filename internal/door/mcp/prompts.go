@@ -23,6 +23,8 @@ var (
 	focusArgument   = &sdk.PromptArgument{Name: "focus", Description: "What the summary is for, or what to look at."}
 	taskArgument    = &sdk.PromptArgument{Name: "task", Description: "What to do next; default: the next open step."}
 	topicArgument   = &sdk.PromptArgument{Name: "topic", Description: "The words to search notes and sessions for.", Required: true}
+	agentArgument   = &sdk.PromptArgument{Name: "agent", Description: "The agent whose notes are searched; default: the agent of the key, or the default agent."}
+	keyArgument     = &sdk.PromptArgument{Name: "key", Description: "The key whose notes are searched too. A token that is bound to keys needs one of them."}
 )
 
 // addPrompts adds the prompts.
@@ -33,7 +35,7 @@ func (d *toolServer) addPrompts(s *sdk.Server) {
 	s.AddPrompt(&sdk.Prompt{Name: "continue_session", Title: "Continue a session", Description: "Read a session of any agent and continue its work here.",
 		Arguments: []*sdk.PromptArgument{sessionArgument, taskArgument}}, d.continuePrompt)
 	s.AddPrompt(&sdk.Prompt{Name: "recall_topic", Title: "Recall a topic", Description: "Collect what notes and earlier sessions contain about a topic.",
-		Arguments: []*sdk.PromptArgument{topicArgument}}, d.topicPrompt)
+		Arguments: []*sdk.PromptArgument{topicArgument, agentArgument, keyArgument}}, d.topicPrompt)
 }
 
 // userText returns a message of the user.
@@ -54,7 +56,7 @@ func argument(req *sdk.GetPromptRequest, a *sdk.PromptArgument) (string, error) 
 func (d *toolServer) recentPrompt(ctx context.Context, _ *sdk.GetPromptRequest) (*sdk.GetPromptResult, error) {
 	text, err := d.sessionsText(ctx)
 	if err != nil {
-		return nil, sentence(err)
+		return nil, failure(err)
 	}
 	return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{
 		userText("These are the latest sessions, each with its ID, the time of its last entry, and its title:\n\n" + text +
@@ -98,11 +100,11 @@ func (d *toolServer) aboutSession(ctx context.Context, req *sdk.GetPromptRequest
 		return nil, invalidParams(sentence(err).Error())
 	}
 	if err != nil {
-		return nil, sentence(err)
+		return nil, failure(err)
 	}
 	messages, err := d.sessionText(ctx, s.ID)
 	if err != nil {
-		return nil, sentence(err)
+		return nil, failure(err)
 	}
 	return &sdk.GetPromptResult{Messages: []*sdk.PromptMessage{
 		{Role: "user", Content: &sdk.EmbeddedResource{Resource: &sdk.ResourceContents{URI: sessionURI(s.ID), MIMEType: "text/plain", Text: messages}}},
@@ -116,9 +118,11 @@ func (d *toolServer) topicPrompt(ctx context.Context, req *sdk.GetPromptRequest)
 	if err != nil {
 		return nil, err
 	}
-	hits, err := d.c.Memory.Recall(ctx, wire.MemoryPlace{}, topic, 10)
+	agent, _ := argument(req, agentArgument) // optional, as the key
+	key, _ := argument(req, keyArgument)
+	hits, err := d.c.Memory.Recall(ctx, wire.MemoryPlace{Agent: agent, Key: key}, topic, 10)
 	if err != nil {
-		return nil, sentence(err)
+		return nil, failure(err)
 	}
 	var b strings.Builder
 	for i, h := range hits {

@@ -148,7 +148,7 @@ func (d *toolServer) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 			}
 			notes, err := d.noteResources(ctx)
 			if err != nil {
-				return nil, sentence(err)
+				return nil, failure(err)
 			}
 			out.Resources = append(out.Resources, notes...)
 		}
@@ -157,7 +157,7 @@ func (d *toolServer) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 			return nil, invalidParams("the cursor is not one of this list")
 		}
 		if err != nil {
-			return nil, sentence(err)
+			return nil, failure(err)
 		}
 		for _, s := range page.Items {
 			out.Resources = append(out.Resources, sessionResource(s))
@@ -172,7 +172,7 @@ func (d *toolServer) listResources(next sdk.MethodHandler) sdk.MethodHandler {
 func sessionResource(s wire.Session) *sdk.Resource {
 	r := &sdk.Resource{
 		Name: string(s.ID), Title: prose.OneLine(s.Title, 200), URI: sessionURI(s.ID), MIMEType: "text/plain",
-		Description: prose.OneLine(s.Prompt, 200), Size: s.Bytes,
+		Description: prose.OneLine(s.Prompt, 200), // its size as text is not known
 	}
 	if !s.Updated.IsZero() {
 		r.Annotations = &sdk.Annotations{LastModified: s.Updated.UTC().Format("2006-01-02T15:04:05Z")}
@@ -218,7 +218,7 @@ func (d *toolServer) resource(ctx context.Context, req *sdk.ReadResourceRequest)
 		return nil, sdk.ResourceNotFoundError(uri)
 	}
 	if err != nil {
-		return nil, sentence(err)
+		return nil, failure(err)
 	}
 	contents.URI = uri
 	return &sdk.ReadResourceResult{Contents: []*sdk.ResourceContents{contents}}, nil
@@ -243,7 +243,7 @@ func (d *toolServer) contents(ctx context.Context, name resourceName) (*sdk.Reso
 		if err != nil {
 			return nil, err
 		}
-		return &sdk.ResourceContents{MIMEType: "text/plain", Text: firn.CutText(prose.Entry(e, true), mostOfEntry)}, nil
+		return &sdk.ResourceContents{MIMEType: "text/plain", Text: cut(prose.Entry(e, true), mostOfEntry)}, nil
 	case kindImage:
 		data, mime, err := d.c.Image(ctx, id, name.entry, name.image)
 		return &sdk.ResourceContents{MIMEType: mime, Blob: data}, err
@@ -258,7 +258,16 @@ func (d *toolServer) noteContents(ctx context.Context, name resourceName) (*sdk.
 	if err != nil {
 		return nil, err
 	}
-	return &sdk.ResourceContents{MIMEType: "text/markdown", Text: firn.CutText(n.Body, mostOfEntry)}, nil
+	return &sdk.ResourceContents{MIMEType: "text/markdown", Text: cut(n.Body, mostOfEntry)}, nil
+}
+
+// cut returns at most n bytes of a text, and marks what it leaves out.
+func cut(text string, n int) string {
+	short := firn.CutText(text, n)
+	if short == text {
+		return text
+	}
+	return fmt.Sprintf("%s\n… %d bytes omitted\n", short, len(text)-len(short))
 }
 
 // sessionText returns the messages of a session.

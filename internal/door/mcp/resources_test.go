@@ -55,6 +55,13 @@ func TestResources(t *testing.T) {
 	}
 }
 
+// TestCut checks that what is left out of a long text is marked.
+func TestCut(t *testing.T) {
+	if got := cut("abcdef", 4); got != "abcd\n… 2 bytes omitted\n" || cut("abcd", 4) != "abcd" {
+		t.Errorf("the text is cut to %q", got)
+	}
+}
+
 // TestImageResource checks that the image of a message is a binary resource.
 func TestImageResource(t *testing.T) {
 	s := newTestServer(t, echo)
@@ -121,10 +128,11 @@ func TestPrompts(t *testing.T) {
 		}
 	}
 	for name, arguments := range map[string]map[string]string{
-		"summarize_session": {"focus": "x"}, "continue_session": {"session": "nobody"}, "recall_topic": {"topic": " "}, "none": nil,
+		"summarize_session": {"focus": "x"}, "continue_session": {"session": "nobody"}, "recall_topic": {"topic": "x", "agent": "none"}, "none": nil,
 	} {
-		if text, err := get(name, arguments); err == nil {
-			t.Errorf("%s %v is %s", name, arguments, text)
+		var refused *jsonrpc.Error
+		if text, err := get(name, arguments); !errors.As(err, &refused) || refused.Code != jsonrpc.CodeInvalidParams {
+			t.Errorf("%s %v is %s, %v", name, arguments, text, err)
 		}
 	}
 }
@@ -217,6 +225,20 @@ func TestNotifications(t *testing.T) {
 	for <-s.changed != uri {
 	}
 	s.must(s.Unsubscribe(t.Context(), &sdk.UnsubscribeParams{URI: uri}))
+	// The client does not wait for the end of its subscription, so this asks the server until
+	// it has seen it.
+	for len(s.watch.namesOf(id)) != 0 {
+		_, err := s.ListPrompts(t.Context(), nil)
+		s.must(err)
+	}
+	s.watch.mu.Lock()
+	defer s.watch.mu.Unlock()
+	if len(s.watch.sessions) != 0 {
+		t.Error("a session is followed after the client unsubscribed")
+	}
+	if c := s.InitializeResult(); c != nil && c.Capabilities.Logging != nil {
+		t.Error("log messages are announced")
+	}
 }
 
 // TestSubscribing checks which resources can be subscribed to, and how many; that all

@@ -2,6 +2,7 @@ package mcp
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"maps"
 	"sync"
@@ -120,7 +121,7 @@ func (w *watcher) subscribe(ctx context.Context, req *sdk.SubscribeRequest) erro
 		return sdk.ResourceNotFoundError(uri)
 	}
 	if err != nil {
-		return sentence(err)
+		return failure(err)
 	}
 	return w.follow(uri, s)
 }
@@ -131,7 +132,7 @@ func (w *watcher) follow(uri string, s wire.Session) error {
 	w.mu.Lock()
 	defer w.mu.Unlock()
 	if w.closed {
-		return context.Canceled
+		return failure(errors.New("the connection is closing"))
 	}
 	if id, ok := w.names[uri]; ok && id == s.ID {
 		return nil
