@@ -7,6 +7,8 @@ import (
 	"strings"
 	"sync/atomic"
 	"testing"
+	"testing/synctest"
+	"time"
 
 	"firn.dev"
 	"firn.dev/agent"
@@ -82,7 +84,11 @@ func (b *workbench) customs() string {
 	return strings.Join(lines, "\n")
 }
 
-func TestApproved(t *testing.T) {
+// TestApproved checks that an approved call runs after the answer is stored, and that the wait
+// for the answer is no part of its duration.
+func TestApproved(t *testing.T) { synctest.Test(t, testApproved) }
+
+func testApproved(t *testing.T) {
 	b := play(t, scripted.Call("1", "act", `{"text":"x"}`), scripted.Reply("Done."))
 	var ran *atomic.Int32
 	b.Tools, ran = acting()
@@ -91,6 +97,7 @@ func TestApproved(t *testing.T) {
 		if got := b.customs(); got != "asked 1" || ran.Load() != 0 {
 			t.Errorf("when approval is requested the log has %q, and it ran %d times", got, ran.Load())
 		}
+		time.Sleep(time.Minute) // of the test's own clock
 		return agent.Answer{Call: q.Call, Digest: q.Digest, Allow: true, Stored: func(err error) {
 			stored = err == nil && b.customs() == "asked 1\nanswered 1 yes"
 		}}, nil
@@ -99,6 +106,13 @@ func TestApproved(t *testing.T) {
 	want(t, b.log(), "user: go", `assistant: act{"text":"x"}`, "toolResult: =acted x", "assistant: Done.")
 	if !stored || ran.Load() != 1 {
 		t.Errorf("stored: %v, ran %d times", stored, ran.Load())
+	}
+	for _, e := range b.entries() {
+		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleToolResult {
+			if details := m.Parts[0].(firn.ToolResult).Details; !strings.Contains(string(details), `"ms":0`) {
+				t.Errorf("the wait for the answer is part of the duration: %s", details)
+			}
+		}
 	}
 	b.accepted()
 }

@@ -312,9 +312,11 @@ const cancelledText = "[firn] the call was canceled before it finished"
 // runOne runs one call. A panic of the tool becomes an error.
 func (t turnCalls) runOne(ctx context.Context, r *runningCalls, run Run, at int, call firn.ToolCall) (o outcome) {
 	o.at = at
-	began := time.Now()
+	var began time.Time // when the call was permitted: waiting for an approval does not count
 	defer func() {
-		o.took = time.Since(began)
+		if !began.IsZero() {
+			o.took = time.Since(began)
+		}
 		if p := recover(); p != nil {
 			o.state, o.result = CallFailed, errorResult(fmt.Errorf("the tool panicked: %v", p))
 			o.result.Details = mustJSON(map[string]string{"stack": string(debug.Stack())})
@@ -327,6 +329,7 @@ func (t turnCalls) runOne(ctx context.Context, r *runningCalls, run Run, at int,
 	if call, o = t.permit(ctx, r, run, call, o); o.state != "" {
 		return o
 	}
+	began = time.Now()
 	ctx, changes := recordChanges(t.withCall(ctx, call), t.turn, run, call)
 	o.state, o.result = t.toolStep(ctx, run, call)
 	o.files = changes()

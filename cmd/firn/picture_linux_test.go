@@ -106,7 +106,7 @@ func (w *window) keepPicture(path string) {
 		w.t.Fatalf("%v (go test -pictures writes it)", err)
 	}
 	if got, want := words(string(kept)), words(now); got != want {
-		w.t.Errorf("the picture shows something else (go test -pictures takes it anew):\n%s\nwant\n%s", got, want)
+		w.t.Errorf("the picture shows something else (go test -pictures takes it again):\n%s\nwant\n%s", got, want)
 	}
 }
 

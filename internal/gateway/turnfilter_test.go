@@ -97,9 +97,9 @@ func count1(names []string, name string) int {
 	return n
 }
 
-// TestSteeredMessageReceivesRunningTurn checks that the sender of a steered message receives the
+// TestSteeringClientReceivesRunningTurn checks that the client that steers receives the
 // events of the running turn.
-func TestSteeredMessageReceivesRunningTurn(t *testing.T) {
+func TestSteeringClientReceivesRunningTurn(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		first := d.listenTo(wire.Turn{Text: "one", Queue: "followup"})

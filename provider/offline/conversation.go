@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/sentfiles"
 	"firn.dev/internal/find/digest"
 	"firn.dev/provider"
 	"firn.dev/window"
@@ -111,11 +112,10 @@ func (c *conversation) addUser(it *window.Item) {
 
 // withoutFiles returns a message without the files that the chat sent with it.
 func withoutFiles(said string) string {
-	typed, _, sent := strings.Cut(said, "\n<file name=\"")
-	if typed = strings.TrimSpace(typed); !sent || typed == "" {
-		return said
+	if typed := strings.TrimSpace(sentfiles.Remove(said)); typed != "" {
+		return typed
 	}
-	return typed
+	return said
 }
 
 // summaryIn returns the summary in a message about a compaction or a branch.

@@ -8,6 +8,7 @@ import (
 	"sync"
 	"time"
 
+	"firn.dev/internal/base/sentfiles"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/local"
 	"firn.dev/wire"
@@ -134,7 +135,7 @@ func (c typing) compose(text string) wire.Turn {
 			t.Images = append(t.Images, wireImage(*a.Image))
 			continue
 		}
-		t.Text += "\n\n" + a.Block()
+		t.Text = sentfiles.Add(t.Text, sentfiles.Block(a.Name, a.Sent()))
 	}
 	return t
 }

@@ -9,8 +9,8 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/sentfiles"
 	"firn.dev/internal/render/prose"
-	"firn.dev/internal/term/local"
 	"firn.dev/wire"
 )
 
@@ -66,7 +66,7 @@ func (c branchCommands) move(ctx context.Context, m wire.Move, flags string) err
 		return err
 	}
 	c.watch.mine(moved.Entry)
-	what := "rewound to before “" + prose.OneLine(local.Typed(moved.Text), 60) + "”"
+	what := "rewound to before “" + prose.OneLine(sentfiles.Remove(moved.Text), 60) + "”"
 	if m.To != "" {
 		if what, err = c.gist(ctx, moved.To, 60); err != nil {
 			return err

@@ -9,6 +9,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/sentfiles"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
 	"firn.dev/internal/term/local"
@@ -103,7 +104,7 @@ func (c branchCommands) pickRewind(ctx context.Context) error {
 	}
 	rows := make([]string, len(said))
 	for i, l := range said {
-		rows[i] = prose.OneLine(local.Typed(l.Message.Text()), 200)
+		rows[i] = prose.OneLine(sentfiles.Remove(l.Message.Text()), 200)
 	}
 	picked := c.term.Pick(ctx, line.Choice{Title: "go back to before", Rows: rows})
 	if picked < 0 {
@@ -118,7 +119,7 @@ func (c branchCommands) pickRewind(ctx context.Context) error {
 		return err
 	}
 	if how < 2 {
-		c.term.Fill(local.Typed(said[picked].Message.Text()))
+		c.term.Fill(sentfiles.Remove(said[picked].Message.Text()))
 	}
 	return nil
 }

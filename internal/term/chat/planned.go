@@ -114,7 +114,7 @@ func (c *chat) ensure(ctx context.Context) error {
 
 // onMessages are the commands that need a session with messages.
 var onMessages = []string{
-	"agents", "compact", "compactions", "copy", "export", "fork", "handoff", "history", "label", "pin", "retry", "rewind", "tree", "uncompact", "window",
+	"agents", "compact", "compactions", "copy", "diff", "export", "fork", "handoff", "history", "label", "pin", "retry", "rewind", "tree", "uncompact", "undo", "window",
 }
 
 // runIn runs a command in a chat. Commands on messages fail if there are no messages yet.

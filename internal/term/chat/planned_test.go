@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"strings"
 	"testing"
 
 	"firn.dev/store"
@@ -19,10 +20,13 @@ func TestPlanned(t *testing.T) {
 		}
 		return n
 	}
-	looks := []string{"/status", "/usage", "/history", "/tree", "/window", "/rewind", "/retry", "/fork", "/label x", "/delete", "/model", "/think", "/sessions", "/new", "/export x"}
+	looks := []string{"/status", "/usage", "/history", "/tree", "/window", "/rewind", "/retry", "/fork", "/label x", "/delete", "/model", "/think", "/sessions", "/new", "/export x", "/diff", "/undo"}
 	s.does(looks...)
 	if n := sessions(); n != 0 {
 		t.Fatalf("%d sessions before the first message", n)
+	}
+	if strings.Contains(s.err.String(), "/v1/") || strings.Contains(s.err.String(), "invalid name") {
+		t.Errorf("a command was sent for a session that does not exist: %s", s.err.String())
 	}
 	says(t, s.err.String(), "new; the first message creates it", "this session has no messages", "model scripted/scripted", "thinking is low", "this session is already new")
 

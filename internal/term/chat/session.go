@@ -12,8 +12,8 @@ import (
 	"firn.dev/client"
 	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/route"
+	"firn.dev/internal/base/sentfiles"
 	"firn.dev/internal/render/prose"
-	"firn.dev/internal/term/local"
 	"firn.dev/wire"
 )
 
@@ -380,7 +380,7 @@ func exchange(recent []prose.Line) (lines []string, rest []prose.Line) {
 			answered, who = l.Message.Text(), l.Author()
 		}
 		if l.Message.Role == "user" {
-			said, rest = prose.OneLine(local.Typed(l.Message.Text()), 200), recent[i+1:]
+			said, rest = prose.OneLine(sentfiles.Remove(l.Message.Text()), 200), recent[i+1:]
 			break
 		}
 	}

@@ -25,10 +25,6 @@ type view struct {
 	began    time.Time
 	// calls holds the descriptions of running calls by call ID.
 	calls map[string]string
-	// asked is when the user was asked about calls, and waited how long the answers took, both
-	// by call ID.
-	asked  map[string]time.Time
-	waited map[string]time.Duration
 	// compactionShown is true if the last compaction was already shown.
 	compactionShown bool
 	// terminal says whether styles are supported. diffShown reports whether the diff of a
@@ -84,28 +80,9 @@ func (v *view) event(e wire.Event) {
 	}
 }
 
-// timeApproval records how long the user takes to answer, which is no part of a call's
-// duration.
-func (v *view) timeApproval(e wire.Event) {
-	if v.asked == nil {
-		v.asked, v.waited = make(map[string]time.Time), make(map[string]time.Duration)
-	}
-	if e.Name == wire.ApprovalRequested {
-		v.asked[wire.DataOf[wire.Approval](e).Call] = v.now()
-		return
-	}
-	call := wire.DataOf[wire.ApprovalAnswer](e).Call
-	if asked, ok := v.asked[call]; ok {
-		v.waited[call] += v.now().Sub(asked)
-		delete(v.asked, call)
-	}
-}
-
-// aside shows compactions and notices, and records approvals.
+// aside shows compactions and notices.
 func (v *view) aside(e wire.Event) {
 	switch e.Name {
-	case wire.ApprovalRequested, wire.ApprovalAnswered:
-		v.timeApproval(e)
 	case wire.CompactionStarted:
 		c := wire.DataOf[wire.Compaction](e)
 		v.screen.note("· compacting (%s), about %s tokens …", prose.Clean(c.Reason), prose.Grouped(c.Before))
@@ -203,7 +180,7 @@ const (
 
 // callEnds shows the result of a call.
 func (v *view) callEnds(t wire.Tool) {
-	took := max(time.Duration(t.Ms)*time.Millisecond-v.waited[t.Call], 0)
+	took := time.Duration(t.Ms) * time.Millisecond
 	how := fmt.Sprintf("ok, %s, %s", seconds(took), prose.Size(int64(len(t.Text))))
 	if t.State != callDone {
 		how = prose.Clean(t.State)

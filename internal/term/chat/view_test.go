@@ -4,7 +4,6 @@ import (
 	"encoding/json"
 	"strings"
 	"testing"
-	"time"
 
 	"firn.dev/provider/scripted"
 	"firn.dev/wire"
@@ -178,17 +177,4 @@ func TestStatusLine(t *testing.T) {
 			t.Errorf("%d of 100 is %q, want %q", tokens, got, want)
 		}
 	}
-}
-
-// TestApprovalTime checks that the duration of a call is shown without the wait for an answer.
-func TestApprovalTime(t *testing.T) {
-	var err strings.Builder
-	now := time.Date(2026, 11, 18, 9, 0, 0, 0, time.UTC)
-	v := &view{screen: newStreams(Options{Stdout: &err, Stderr: &err, Terminal: Terminal{Err: true}}), now: func() time.Time { return now }}
-	v.event(event(t, wire.ToolStarted, wire.Tool{Call: "c1", Name: "calc"}))
-	v.event(event(t, wire.ApprovalRequested, wire.Approval{Call: "c1"}))
-	now = now.Add(time.Minute)
-	v.event(event(t, wire.ApprovalAnswered, wire.ApprovalAnswer{Call: "c1", Decision: wire.ApprovalAllow}))
-	v.event(event(t, wire.ToolCompleted, wire.Tool{Call: "c1", Name: "calc", State: callDone, Ms: 61_500}))
-	says(t, err.String(), "calc", "ok, 1.5 s")
 }

@@ -95,26 +95,10 @@ func (m Machine) Attach(name string) (Attachment, error) {
 	return a, nil
 }
 
-// Block returns a text file as it is sent: between tags with its name.
-func (a Attachment) Block() string {
-	var b strings.Builder
-	fmt.Fprintf(&b, "<file name=%q>\n%s", a.Name, a.Text)
-	if !strings.HasSuffix(a.Text, "\n") {
-		b.WriteByte('\n')
+// Sent returns the text of a file as it is sent: with a note at its end if it was cut.
+func (a Attachment) Sent() string {
+	if !a.Cut {
+		return a.Text
 	}
-	if a.Cut {
-		fmt.Fprintf(&b, "[cut after %d of %d bytes]\n", len(a.Text), a.Size)
-	}
-	b.WriteString("</file>")
-	return b.String()
-}
-
-// Typed returns a message as it was typed: without the files that were sent with it. Other
-// text that has the form of such a file at its end is cut too.
-func Typed(text string) string {
-	i := strings.Index(text, "\n<file name=\"")
-	if i < 0 || !strings.HasSuffix(text, "</file>") {
-		return text
-	}
-	return strings.TrimRight(text[:i], "\n")
+	return strings.TrimSuffix(a.Text, "\n") + fmt.Sprintf("\n[cut after %d of %d bytes]\n", len(a.Text), a.Size)
 }

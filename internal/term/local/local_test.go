@@ -105,14 +105,14 @@ func TestAttach(t *testing.T) {
 		t.Errorf("it names %q", got)
 	}
 	a, err := m.Attach("a.go")
-	if got := a.Block(); err != nil || got != "<file name=\"a.go\">\npackage a\n</file>" {
+	if got := a.Sent(); err != nil || got != "package a" {
 		t.Errorf("a.go is %q, %v", got, err)
 	}
 	if a, err = m.Attach("dot.png"); err != nil || a.Image == nil || a.Image.MimeType != "image/png" {
 		t.Errorf("the image is %+v, %v", a, err)
 	}
 	a, err = m.Attach("long")
-	if err != nil || !a.Cut || a.Text != long[:MaxText] || !strings.Contains(a.Block(), "[cut after 131072 of 262144 bytes]\n</file>") {
+	if err != nil || !a.Cut || a.Text != long[:MaxText] || !strings.HasSuffix(a.Sent(), "é\n[cut after 131072 of 262144 bytes]\n") {
 		t.Errorf("the long file has %d bytes, %v", len(a.Text), err)
 	}
 	for _, name := range []string{"binary", "none", "dir"} {

@@ -100,11 +100,11 @@ func (b *tab) component(c component, path string) {
 	kept := readGray(b.t, path)
 	size := kept.Bounds().Size()
 	if d := size.Sub(seen.Bounds().Size()); d.X > 40 || d.X < -40 || d.Y > 24 || d.Y < -24 {
-		b.t.Errorf("%s is %v large, its picture %v; go test -pictures takes it anew", c.name, seen.Bounds().Size(), size)
+		b.t.Errorf("%s is %v large, its picture %v; go test -pictures takes it again", c.name, seen.Bounds().Size(), size)
 		return
 	}
 	both := kept.Bounds().Intersect(seen.Bounds())
 	if share, first := difference(shrink(grayOf(kept, both), goldenScale), shrink(grayOf(seen, both), goldenScale)); share > componentShare {
-		b.t.Errorf("%.0f%% of the blocks of %s differ from its picture, the first at %s; go test -pictures takes it anew", 100*share, c.name, first)
+		b.t.Errorf("%.0f%% of the blocks of %s differ from its picture, the first at %s; go test -pictures takes it again", 100*share, c.name, first)
 	}
 }

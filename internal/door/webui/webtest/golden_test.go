@@ -196,7 +196,7 @@ func (b *tab) golden(name string) {
 	share, first := difference(readGray(b.t, path), seen)
 	if share > goldenShare {
 		writePicture(b.t, filepath.Join(b.t.ArtifactDir(), name+".png"), seen)
-		b.t.Errorf("%s: %.1f%% of the blocks differ from %s, the first at %s; go test -pictures takes it anew", name, 100*share, path, first)
+		b.t.Errorf("%s: %.1f%% of the blocks differ from %s, the first at %s; go test -pictures takes it again", name, 100*share, path, first)
 	}
 }
 

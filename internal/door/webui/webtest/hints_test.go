@@ -35,7 +35,8 @@ func (h *hints) add(command string) {
 	if strings.Contains(command, " VALUE") {
 		return // a setting without a value, of which any other one is an example
 	}
-	if form := formOf(command); h.byForm[form] == "" {
+	// The smallest is kept, so that the order of parallel tests does not matter.
+	if form := formOf(command); h.byForm[form] == "" || command < h.byForm[form] {
 		h.byForm[form] = command
 	}
 }

@@ -116,7 +116,7 @@ func (b *tab) keepPicture(name string, width, height int) {
 	}
 	kept := readGray(b.t, path)
 	if share, first := difference(shrink(kept, goldenScale), shrink(seen, goldenScale)); share > goldenShare {
-		b.t.Errorf("%.1f%% of the blocks of %s differ from the page, the first at %s; go test -pictures takes it anew", 100*share, path, first)
+		b.t.Errorf("%.1f%% of the blocks of %s differ from the page, the first at %s; go test -pictures takes it again", 100*share, path, first)
 	}
 	if about, err := os.Stat(path); err != nil || about.Size() > largestPicture {
 		b.t.Errorf("%s is larger than %d bytes: %v", path, largestPicture, err)
