@@ -1,9 +1,11 @@
 package main
 
 import (
+	"bufio"
 	"context"
 	"encoding/json"
 	"fmt"
+	"io"
 	"net/http"
 	"os"
 	"os/exec"
@@ -360,6 +362,34 @@ func boundResources(t *testing.T, writer, ann *mcp.ClientSession, updated <-chan
 	}
 }
 
+// listenRevoked checks that a request that listens ends when its token is revoked.
+func listenRevoked(t *testing.T, home, tcp, secret string) {
+	t.Helper()
+	r, _ := http.NewRequestWithContext(t.Context(), http.MethodPost, tcp+"/mcp", strings.NewReader(`{"jsonrpc":"2.0","id":1,"method":"subscriptions/listen","params":{
+		"notifications":{"resourcesListChanged":true},"_meta":{"io.modelcontextprotocol/protocolVersion":"2026-07-28",
+		"io.modelcontextprotocol/clientInfo":{"name":"test","version":"1"},"io.modelcontextprotocol/clientCapabilities":{}}}}`))
+	for name, value := range map[string]string{
+		"Content-Type": "application/json", "Accept": "application/json, text/event-stream", "Mcp-Protocol-Version": "2026-07-28", "Mcp-Method": "subscriptions/listen",
+	} {
+		r.Header.Set(name, value)
+	}
+	response, err := bearing(secret).RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	in := bufio.NewReader(response.Body)
+	for line := ""; !strings.Contains(line, "acknowledged"); {
+		if line, err = in.ReadString('\n'); err != nil {
+			t.Fatalf("%s: %q, %v", response.Status, line, err)
+		}
+	}
+	outputs(t, home, "token", "revoke", "leaving")
+	if _, err := io.ReadAll(in); err != nil {
+		t.Errorf("the request that listens ends with %v", err)
+	}
+}
+
 // TestMCPOverHTTP connects to a gateway at /mcp: with a token that may write, with one that
 // may only read, and without one.
 func TestMCPOverHTTP(t *testing.T) {
@@ -423,6 +453,7 @@ func TestMCPOverHTTP(t *testing.T) {
 		}
 	}
 	boundResources(t, writer, ann, updated)
+	listenRevoked(t, home, tcp, secret("leaving", "read"))
 	if _, err := connect("nobody"); err == nil {
 		t.Error("a request without a token was accepted")
 	}

@@ -34,6 +34,8 @@ type watcher struct {
 	names map[string]firn.ID
 	// sessions are the subscribed sessions.
 	sessions map[firn.ID]*subscription
+	// listens end the requests that listen.
+	listens map[*sdk.SubscriptionsListenRequest]context.CancelFunc
 }
 
 // mostSubscriptions is the maximum number of subscribed URIs of a connection. Each session
@@ -45,7 +47,8 @@ type subscription struct{ cancel context.CancelFunc }
 
 // newWatcher returns a watcher for the time of ctx.
 func newWatcher(ctx context.Context, d *toolServer) *watcher {
-	w := &watcher{d: d, names: make(map[string]firn.ID), sessions: make(map[firn.ID]*subscription)}
+	w := &watcher{d: d, names: make(map[string]firn.ID), sessions: make(map[firn.ID]*subscription),
+		listens: make(map[*sdk.SubscriptionsListenRequest]context.CancelFunc)}
 	w.ctx, w.cancel = context.WithCancel(ctx)
 	return w
 }
@@ -69,6 +72,9 @@ func (w *watcher) middleware(o Options) sdk.Middleware {
 		return func(ctx context.Context, method string, req sdk.Request) (sdk.Result, error) {
 			switch r := req.(type) {
 			case *sdk.SubscriptionsListenRequest:
+				var done func()
+				ctx, done = w.listen(ctx, r)
+				defer done()
 				if n := r.Params.Notifications; o.live && n != nil && n.ResourcesListChanged {
 					w.followList()
 				}
@@ -79,6 +85,31 @@ func (w *watcher) middleware(o Options) sdk.Middleware {
 			}
 			return next(ctx, method, req)
 		}
+	}
+}
+
+// listen returns a context for a request that listens, which ends when events can no longer
+// be followed, and a function to call after the request.
+func (w *watcher) listen(ctx context.Context, r *sdk.SubscriptionsListenRequest) (context.Context, func()) {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	ctx, cancel := context.WithCancel(ctx)
+	w.listens[r] = cancel
+	return ctx, func() {
+		w.mu.Lock()
+		defer w.mu.Unlock()
+		cancel()
+		delete(w.listens, r)
+	}
+}
+
+// lost ends the requests that listen, because events can no longer be followed: the token
+// may be revoked. Their clients would wait for notifications that never come.
+func (w *watcher) lost() {
+	w.mu.Lock()
+	defer w.mu.Unlock()
+	for _, cancel := range w.listens {
+		cancel()
 	}
 }
 
@@ -93,6 +124,7 @@ func (w *watcher) followList() {
 	w.followers.Go(func() {
 		for e, err := range w.d.c.AllEvents(w.ctx) {
 			if err != nil {
+				w.lost()
 				break
 			}
 			if e.Name == wire.SessionUpdated || e.Name == wire.Gap {
@@ -156,6 +188,7 @@ func (w *watcher) follow(uri string, s wire.Session) error {
 func (w *watcher) followSession(ctx context.Context, sub *subscription, id firn.ID, after firn.Pos) {
 	for e, err := range w.d.c.Events(ctx, id, after) {
 		if err != nil {
+			w.lost()
 			break
 		}
 		switch e.Name {
