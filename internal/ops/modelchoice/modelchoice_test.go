@@ -87,7 +87,7 @@ func TestUnusualModelLists(t *testing.T) {
 func TestResolve(t *testing.T) {
 	var offers []Offer
 	for _, id := range strings.Fields(`firn/offline anthropic/claude-3-5-sonnet-20241022 anthropic/claude-sonnet-4-5 anthropic/claude-sonnet-4-5-20250929 anthropic/claude-sonnet-5
-		anthropic/claude-opus-4-1 anthropic/claude-opus-5 openai/gpt-5 openai/gpt-5-mini openai/gpt-5.5 openai/gpt-4o openrouter/anthropic/claude-sonnet-4.5 openrouter/moonshotai/kimi-k2
+		anthropic/claude-opus-4-1 anthropic/claude-opus-5 openai/gpt-4 openai/gpt-5 openai/gpt-5-mini openai/gpt-5.5 openai/gpt-4o openrouter/anthropic/claude-sonnet-4.5 openrouter/moonshotai/kimi-k2
 		gemini/gemini-2.5-pro gemini/gemini-2.5-flash gemini/gemini-2.5-flash-lite`) {
 		offers = append(offers, Offer{ID: id})
 	}
@@ -104,7 +104,7 @@ func TestResolve(t *testing.T) {
 	}
 	for name, want := range map[string]string{
 		"claude": "several models fit", "qwen3:8b": "several models fit", "flash": "gemini/gemini-2.5-flash, gemini/gemini-2.5-flash-lite", "sonet": "did you mean anthropic/claude-sonnet-5?",
-		"gtp-5": "did you mean openai/gpt-5?", "antropic/claude-sonnet-5": "did you mean anthropic/claude-sonnet-5?", "zzzzzzzz": `unknown model "zzzzzzzz"`, "": "empty", "/": "unknown", "x/": "unknown",
+		"gtp-5": "did you mean openai/gpt-5?", "gpt5x": "did you mean openai/gpt-5?", "antropic/claude-sonnet-5": "did you mean anthropic/claude-sonnet-5?", "zzzzzzzz": `unknown model "zzzzzzzz"`, "": "empty", "/": "unknown", "x/": "unknown",
 	} {
 		if got, err := Resolve(name, offers, providers); err == nil || !strings.Contains(err.Error(), want) || !errors.Is(err, firn.ErrInvalid) {
 			t.Errorf("%q is %q, %v, want %q", name, got, err, want)

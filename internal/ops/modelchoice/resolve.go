@@ -188,11 +188,12 @@ func versionOf(id string) (version []int) {
 	return version
 }
 
-// nearest returns the model with the most similar name.
+// nearest returns the model with the most similar name. Of several equally similar ones it
+// prefers those that are ready, and then later versions.
 func nearest(name string, offers []Offer) string {
 	names := make(map[string]string)
 	var all []string
-	for _, o := range offers {
+	for _, o := range slices.SortedStableFunc(slices.Values(offers), comparePreference) {
 		_, rest, _ := strings.Cut(o.ID, "/")
 		for _, n := range append(strings.FieldsFunc(rest, func(r rune) bool { return r == '-' || r == '/' || r == ':' }), rest, o.ID) {
 			if n = strings.ToLower(n); len(n) > 3 && names[n] == "" {
@@ -209,6 +210,17 @@ func nearest(name string, offers []Offer) string {
 		return id
 	}
 	return names[near]
+}
+
+// comparePreference orders models that are ready before others, and later versions first.
+func comparePreference(a, b Offer) int {
+	if a.Ready != b.Ready {
+		if a.Ready {
+			return -1
+		}
+		return 1
+	}
+	return compareVersions(b.ID, a.ID)
 }
 
 // Uncataloged reports whether the catalog has models of a model's provider but not this one,

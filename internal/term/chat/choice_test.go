@@ -17,7 +17,7 @@ func TestChoices(t *testing.T) {
 		t.Errorf("in the new session is chosen %+v, %v", now.State, err)
 	}
 	says(t, s.err.String(), "model firn/offline; providers: firn,", "thinking is low; levels: off", "firn/offline, thinking low", "model for this session: ollama/x",
-		"thinking for this session: high", `thinking level "hard"`, "verbose for this session: on", "/verbose on|off", "verbose is on or off", "new session; ")
+		"thinking for this session: high", `thinking level "hard"`, "verbose for this session: on", "/verbose on|off", "verbose is on or off, not \"maybe\"\n", "/verbose off less", "new session; ")
 	s.does("/model ollama/")
 	says(t, s.err.String(), "expected provider/model")
 	s.c.o.MissingKey = func(model string) string { return map[string]string{"ollama/y": "SOME_KEY"}[model] }

@@ -125,6 +125,9 @@ func (c choiceCommands) verbose(ctx context.Context, on string) error {
 	if err := needs("verbose", on); err != nil {
 		return err
 	}
+	if on != "on" && on != "off" {
+		return &Problem{Err: fmt.Errorf("verbose is on or off, not %q", prose.OneLine(on, 20)), Hint: "/verbose on shows more detail, /verbose off less", Kind: firn.ErrInvalid}
+	}
 	if err := c.patch(ctx, wire.Patch{Verbose: &on}); err != nil {
 		return err
 	}
