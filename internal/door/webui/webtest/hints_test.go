@@ -70,7 +70,7 @@ func (h *hints) menus(b *tab) {
 }
 
 // late are commands that take away what others need.
-var late = regexp.MustCompile(`^firn (rm|restore|rewind|reset|stop|archive|maintenance|uncompact|keys reset|keys previous|memory (forget|clear|undo)|token revoke)\b`)
+var late = regexp.MustCompile(`^firn (rm|restore|rewind|reset|stop|archive|maintenance|keys reset|keys previous|memory (forget|clear|undo)|token revoke)\b`)
 
 // run runs every command in a shell, as if it was pasted.
 func (h *hints) run(t *testing.T, s *server) {
