@@ -138,7 +138,7 @@ func TestTreeHidden(t *testing.T) {
 		{"hidden twice, restored once", []string{"a", "t a !a", "u t !a", "v u !u"}, "a u"},
 		{"on another branch", []string{"a", "b a", "c a", "t b !c", "d c"}, "c"},
 		{"under another root", []string{"a", "x", "t x !a"}, "a"},
-		{"missing target", []string{"a", "t a !nobody"}, "nobody"},
+		{"missing target", []string{"a", "t a !missing"}, "missing"},
 		{"itself", []string{"a", "t a !t"}, "t"},
 	}
 	for _, c := range cases {

@@ -150,7 +150,7 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 	if err != nil || !strings.Contains(resource.Contents[0].Text, "my name is Ada") {
 		t.Errorf("the resource is %v, %v", resource, err)
 	}
-	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://session/nobody"}); err == nil {
+	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://session/missing"}); err == nil {
 		t.Error("there is a resource of a session that there is not")
 	}
 	text, _, failed := call(t, s, "read_session", map[string]any{"session": "nobody-here"})

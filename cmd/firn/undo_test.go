@@ -99,7 +99,7 @@ var notUndoable = map[string]string{
 	"mcp approve": "prints one, which TestProjectServersNeedApproval runs", "mcp revoke": "prints one, which TestProjectServersNeedApproval runs",
 	"approvals rules add": "prints one, which TestApprovalRules runs", "approvals rules remove": "prints one, which TestApprovalRules runs",
 	"jobs run": "adds to a session", "token create": "firn token revoke takes it back", "token revoke": "a secret that was taken back must not come back",
-	"anchor": "adds a file", "backup create": "adds a file", "backup restore": "refuses to replace what is there", "maintenance": "what it puts away is in the trash bin or erased, as the settings say",
+	"anchor": "adds a file", "backup create": "adds a file", "backup restore": "refuses to replace existing files", "maintenance": "moves sessions to the trash bin or erases them, as configured",
 	"migrate": "the old store stays as it was; firn migrate back is described in docs/operations.md", "mirror": "adds a copy", "reindex": "what is derived can be made again",
 	"repair": "adds to a session, and keeps the file that was there", "recall": "--install prints one, which TestRecallInstall runs", "demo": "in a home of its own",
 	"sync": "adds entries of other machines, which firn rewind and firn rm hide", "sync add": "prints one, which the script sync.txtar runs", "sync rm": "prints one, which the script sync.txtar runs",

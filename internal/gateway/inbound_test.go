@@ -240,7 +240,7 @@ func TestRemovedSessionGetsNoMessages(t *testing.T) {
 			synctest.Wait() // until idle: a session in use is not reset
 			return d.receive(in)
 		}
-		first := receive(inboundFrom("ada", "a word that nobody may know"))
+		first := receive(inboundFrom("ada", "a secret word"))
 		named := inboundFrom("ada", "and this once")
 		named.ID = "once"
 		receive(named)
@@ -257,7 +257,7 @@ func TestRemovedSessionGetsNoMessages(t *testing.T) {
 		if third := receive(inboundFrom("ada", "and now?")); third.Session != second.Session || third.Reset != "" {
 			t.Errorf("the next result is %+v", third)
 		}
-		if said := d.userTexts(second.Session); strings.Contains(said, "nobody may know") {
+		if said := d.userTexts(second.Session); strings.Contains(said, "a secret word") {
 			t.Errorf("there is %q", said)
 		}
 

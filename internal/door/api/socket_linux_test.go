@@ -52,7 +52,7 @@ func connectAsOtherUser() {
 	fmt.Println(tries, answered)
 }
 
-// asOtherUser starts intrude as the user "nobody" of the system.
+// asOtherUser runs intrude as the system user with the fewest rights.
 func asOtherUser(t *testing.T) (in io.WriteCloser, out *bufio.Reader) {
 	t.Helper()
 	if os.Getuid() != 0 {

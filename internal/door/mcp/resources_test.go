@@ -47,7 +47,7 @@ func TestResources(t *testing.T) {
 		}
 	}
 	for _, uri := range []string{
-		"firn://session/nobody", base + "/entry/%239999", base + "/entry/%23123/image/1", base + "/entry/x/image/0", base + "/other", "firn://note/agent/none", "firn://note/user/none", "firn://session/%zz", "file:///etc/passwd",
+		"firn://session/missing", base + "/entry/%239999", base + "/entry/%23123/image/1", base + "/entry/x/image/0", base + "/other", "firn://note/agent/none", "firn://note/user/none", "firn://session/%zz", "file:///etc/passwd",
 	} {
 		if r, err := s.ReadResource(t.Context(), &sdk.ReadResourceParams{URI: uri}); err == nil || !strings.Contains(err.Error(), "not found") {
 			t.Errorf("%s: %v, %v", uri, r, err)
@@ -128,7 +128,7 @@ func TestPrompts(t *testing.T) {
 		}
 	}
 	for name, arguments := range map[string]map[string]string{
-		"summarize_session": {"focus": "x"}, "continue_session": {"session": "nobody"}, "recall_topic": {"topic": "x", "agent": "none"}, "none": nil,
+		"summarize_session": {"focus": "x"}, "continue_session": {"session": "missing"}, "recall_topic": {"topic": "x", "agent": "none"}, "none": nil,
 	} {
 		var refused *jsonrpc.Error
 		if text, err := get(name, arguments); !errors.As(err, &refused) || refused.Code != jsonrpc.CodeInvalidParams {
@@ -252,7 +252,7 @@ func TestSubscribing(t *testing.T) {
 	ask := func(uri string) error {
 		return w.subscribe(t.Context(), &sdk.SubscribeRequest{Params: &sdk.SubscribeParams{URI: uri}})
 	}
-	for _, bad := range []string{"firn://session/nobody", sessionURI(id) + "/entry/%231", sessionsURI, "firn://note/agent/x", "x"} {
+	for _, bad := range []string{"firn://session/missing", sessionURI(id) + "/entry/%231", sessionsURI, "firn://note/agent/x", "x"} {
 		if err := ask(bad); err == nil {
 			t.Errorf("%s can be subscribed to", bad)
 		}

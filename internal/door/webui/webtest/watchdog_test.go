@@ -208,7 +208,7 @@ func TestWatchdogWorks(t *testing.T) {
 		"a request elsewhere":  {"", "", `fetch("http://other.invalid/")`, "a request to http://other.invalid/"},
 		"an error":             {"", "", `console.error("oh no")`, "oh no"},
 		"an exception":         {"", "", `throw new Error("thrown")`, "thrown"},
-		"an unhandled promise": {"", "", `Promise.reject(new Error("nobody"))`, "nobody"},
+		"an unhandled promise": {"", "", `Promise.reject(new Error("unhandled"))`, "unhandled"},
 		"a question":           {"", "", `setTimeout(() => alert("asked"))`, "a dialog: asked"},
 		"a file that is gone":  {"", `<img src="/gone">`, "", "404"},
 	}
