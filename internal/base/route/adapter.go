@@ -95,13 +95,11 @@ func ToCrabTalk(k Key) (agent, sender string, err error) {
 func Slug(sender string) string {
 	dashed := strings.Map(func(r rune) rune {
 		switch {
-		case r >= 'A' && r <= 'Z':
-			return r + 'a' - 'A'
 		case unicode.IsLetter(r), unicode.IsNumber(r), unicode.Is(unicode.Other_Alphabetic, r):
 			return r
 		}
 		return '-'
-	}, sender)
+	}, lowerASCII(sender))
 	return strings.Join(strings.FieldsFunc(dashed, func(r rune) bool { return r == '-' }), "-")
 }
 

@@ -63,13 +63,13 @@ type Parts struct {
 const maxKey = 1024
 
 // Parse parses a key of the form agent:<agent>:<rest>, in any historical spelling: upper
-// case, dm for direct, room for channel. It rejects keys without an agent; use [Config.Key]
-// for user input.
+// case, dm for direct, room for channel. Paths of projects are case-sensitive. It rejects
+// keys without an agent; use [Config.Key] for user input.
 func Parse(s string) (Key, error) {
 	if err := checkText(s); err != nil {
 		return Key{}, err
 	}
-	low := lower(strings.TrimSpace(s))
+	low := lower(escapeProject(strings.TrimSpace(s)))
 	after, ok := strings.CutPrefix(low, "agent:")
 	agent, rest, more := strings.Cut(after, ":")
 	if !ok || !more || rest == "" {

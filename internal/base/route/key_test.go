@@ -36,6 +36,7 @@ func TestParse(t *testing.T) {
 		{"agent:main:hook:6f", "", route.Parts{Kind: route.KindHook, Peer: "6f"}, ""},
 		{"agent:main:subagent:6f", "", route.Parts{Kind: route.KindSubagent, Peer: "6f"}, ""},
 		{"agent:main:acp:zed:1", "", route.Parts{Kind: route.KindACP, Peer: "zed:1"}, ""},
+		{"Agent:Main:PROJECT:/Home/Ä%4D%zZ:Thread:A", "agent:main:project:/%48ome/%c3%84%4d%z%5a:thread:a", route.Parts{Kind: route.KindProject, Peer: "/%48ome/%c3%84%4d%z%5a", Thread: "a"}, ""},
 		{"agent:main:project:/home/me", "", route.Parts{Kind: route.KindProject, Peer: "/home/me"}, ""},
 		{"agent:main:global", "", route.Parts{Kind: route.KindGlobal}, ""},
 		{"agent:main:unknown", "", route.Parts{Kind: route.KindUnknown}, ""},

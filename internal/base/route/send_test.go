@@ -220,6 +220,9 @@ func TestProjectKeys(t *testing.T) {
 		if err != nil || k.String() != want || route.ProjectDir(k) != dir || k.Kind() != route.KindProject {
 			t.Errorf("%s: %s, %v, back %q", dir, k, err, route.ProjectDir(k))
 		}
+		if typed := parse(t, "agent:main:project:"+dir); typed != k {
+			t.Errorf("%s typed as it is: %s", dir, typed)
+		}
 	}
 	deep := "/" + strings.Repeat("Ä/", 600)
 	one, err := route.ProjectKey("", deep+"x/one")

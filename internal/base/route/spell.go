@@ -147,6 +147,42 @@ func isPlain(r rune, size int) bool {
 	return !unicode.IsControl(r) && r != 0x130 && unicode.ToLower(r) == r
 }
 
+// escapeProject escapes the uppercase letters in the path of a project key as [EncodeID]
+// does, so that a path can be typed as it is. Other keys are returned unchanged.
+func escapeProject(key string) string {
+	head := strings.SplitN(key, ":", 4)
+	if len(head) < 4 || !strings.EqualFold(head[2], string(KindProject)) {
+		return key
+	}
+	low := lowerASCII(head[3])
+	base, _, _, _ := cutThread(low)
+	var b strings.Builder
+	b.WriteString(key[:len(key)-len(low)])
+	for i := 0; i < len(base); {
+		r, size := utf8.DecodeRuneInString(head[3][i:])
+		if _, ok := unhex(low, i); ok {
+			size = len("%xx")
+			b.WriteString(low[i : i+size])
+		} else if isPlain(r, size) {
+			b.WriteRune(r)
+		} else {
+			escape(&b, head[3][i:i+size])
+		}
+		i += size
+	}
+	return b.String() + head[3][len(base):]
+}
+
+// lowerASCII converts ASCII letters to lower case, so that the text keeps its length.
+func lowerASCII(s string) string {
+	return strings.Map(func(r rune) rune {
+		if r >= 'A' && r <= 'Z' {
+			return r + 'a' - 'A'
+		}
+		return r
+	}, s)
+}
+
 // escape writes every byte as %xx.
 func escape(b *strings.Builder, part string) {
 	for i := range len(part) {
