@@ -146,7 +146,7 @@ func (c choiceCommands) send(ctx context.Context, on string) error {
 	}
 	policy, ok := sendPolicies[on]
 	if !ok {
-		return fmt.Errorf("%w send policy %q: use on, off or inherit", firn.ErrInvalid, prose.OneLine(on, 20))
+		return &Problem{Err: fmt.Errorf("send is on, off or inherit, not %q", prose.OneLine(on, 20)), Hint: "/send inherit uses the agent's setting", Kind: firn.ErrInvalid}
 	}
 	if err := c.patch(ctx, wire.Patch{Send: &policy}); err != nil {
 		return err
