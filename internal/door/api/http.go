@@ -89,6 +89,7 @@ type HTTP struct {
 	ready    readiness
 	// replies caches the responses to requests with an idempotency key.
 	replies replies
+	clock   func() time.Time
 	// guesses counts failed logins.
 	guesses token.Guesses
 
@@ -134,10 +135,11 @@ func HandlerOf(s Services, c Config) *HTTP {
 	if c.Ready == nil {
 		h.config.Ready = s.Ready
 	}
-	h.guesses.Clock = time.Now
+	h.clock = time.Now
 	if c.Tokens != nil {
-		h.guesses.Clock = c.Tokens.Now
+		h.clock = c.Tokens.Now
 	}
+	h.guesses.Clock = h.clock
 	h.doc = sync.OnceValue(func() []byte { return describe(h.table, c.Version) })
 	h.mux = h.routes()
 	return h

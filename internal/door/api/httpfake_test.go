@@ -408,24 +408,31 @@ func (f *fake) KeyOf(in wire.Inbound) (string, error) {
 }
 
 func (f *fake) HookToken(name string) (string, error) {
-	token, ok := map[string]string{"deploy": "deployer", "signed": "", "both": "deployer"}[name]
+	token, ok := map[string]string{"deploy": "deployer", "signed": "", "timed": "", "both": "deployer"}[name]
 	if !ok {
 		return "", &wire.Problem{Kind: wire.NotFound, Message: "there is no hook " + name}
 	}
 	return token, nil
 }
 
-// hookSecret is the signing secret of the hooks signed and both.
+// hookSecret is the signing secret of the hooks signed, timed and both.
 const hookSecret = "It's a Secret to Everybody"
 
 func (f *fake) HookSignature(name string) *gateway.Signature {
-	if name != "signed" && name != "both" {
+	switch name {
+	case "signed", "both":
+	case "timed":
+		return gateway.NewSignature(gateway.SignedSlack, "", hookSecret)
+	default:
 		return nil
 	}
-	return gateway.NewSignature("X-Hub-Signature-256", hookSecret)
+	return gateway.NewSignature(gateway.SignedGitHub, "X-Hub-Signature-256", hookSecret)
 }
 
 func (f *fake) Hook(_ context.Context, name string, body []byte, headers textproto.MIMEHeader) (wire.Routed, error) {
+	if name == "timed" {
+		return wire.Routed{}, f.note("Hook timed %s", headers.Get("Idempotency-Key"))
+	}
 	return wire.Routed{Key: "agent:main:hook:1"}, f.note("Hook %s %q %s %q", name, body, headers.Get("Content-Type"), headers.Get("Authorization"))
 }
 

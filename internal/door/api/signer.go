@@ -22,6 +22,9 @@ const signedPatience = 10 * time.Second
 //
 // The body is read before authentication, so it has tighter limits, and only a few such
 // bodies are read at a time.
+//
+// If the time of the call is signed, its ID is too: it replaces the header of the caller, so
+// that a recorded call is accepted once.
 func (c *call) authenticateSignature(refused error) (identity, error) {
 	if c.r.Header.Get("Authorization") != "" || c.r.Header.Get(apiKeyHeader) != "" || wire.KindOf(refused) != wire.NoToken {
 		return identity{}, refused // a token, if sent, must be valid
@@ -31,7 +34,7 @@ func (c *call) authenticateSignature(refused error) (identity, error) {
 	if signature == nil {
 		return identity{}, unsigned()
 	}
-	sent, err := signature.Sent(textproto.MIMEHeader(c.r.Header))
+	sent, err := signature.Sent(textproto.MIMEHeader(c.r.Header), c.h.clock())
 	if err != nil {
 		return identity{}, c.rejectUnsigned(name, err.Error())
 	}
@@ -43,8 +46,12 @@ func (c *call) authenticateSignature(refused error) (identity, error) {
 	if err != nil {
 		return identity{}, err
 	}
-	if !signature.Fits(sent, body) {
+	call, ok := signature.Verify(sent, body)
+	if !ok {
 		return identity{}, c.rejectUnsigned(name, "the signature does not match the body and the secret")
+	}
+	if call != "" {
+		c.r.Header.Set("Idempotency-Key", call)
 	}
 	c.putBack(body)
 	return identity{name: "hook:" + name, hook: name, scope: wire.ScopeHook}, nil

@@ -11,10 +11,13 @@ import (
 	"log/slog"
 	"net/http/httptest"
 	"slices"
+	"strconv"
 	"strings"
 	"testing"
+	"time"
 
 	"firn.dev/internal/door/api"
+	"firn.dev/internal/gateway"
 	"firn.dev/wire"
 )
 
@@ -78,6 +81,26 @@ func TestSignedHooks(t *testing.T) {
 	}
 	if strings.Contains(log.String(), hookSecret) || strings.Contains(log.String(), "sha256=0") {
 		t.Errorf("the log contains a secret:\n%s", &log)
+	}
+}
+
+// TestTimedHooks checks that a call with a signed time is identified by its signature, not
+// by a header that is not signed, and that an old one is rejected.
+func TestTimedHooks(t *testing.T) {
+	s := newFakeServer(t, api.Config{})
+	now := s.tokens.Now()
+	for name, c := range map[string]struct {
+		at     time.Time
+		status int
+	}{"now": {now, 200}, "old": {now.Add(-gateway.MaxSignedAge - time.Minute), 401}, "early": {now.Add(gateway.MaxSignedAge + time.Minute), 401}} {
+		at := strconv.FormatInt(c.at.Unix(), 10)
+		mac := hmac.New(sha256.New, []byte(hookSecret))
+		mac.Write([]byte("v0:" + at + ":{}"))
+		signature := hex.EncodeToString(mac.Sum(nil))
+		got := s.ask("POST", "/v1/hooks/timed", withBody("application/json", "{}"), with("X-Slack-Request-Timestamp", at), with("X-Slack-Signature", "v0="+signature), with("Idempotency-Key", "another"))
+		if asked := s.fake.was(); got.status != c.status || c.status == 200 && !slices.Equal(asked, []string{"Hook timed " + signature}) {
+			t.Errorf("%s: %d %s, received %q", name, got.status, got.body, asked)
+		}
 	}
 }
 

@@ -192,7 +192,7 @@ func hooks(c config.Config, env func(name string) string) (map[string]gateway.Ho
 			if err != nil {
 				return nil, fmt.Errorf("set up hook %s: %w", id, err)
 			}
-			one.Signature = gateway.NewSignature(k.SignatureHeader, secret)
+			one.Signature = gateway.NewSignature(k.Signature, k.SignatureHeader, secret)
 		}
 		all[id] = one
 	}
