@@ -3,6 +3,7 @@ package main
 import (
 	"context"
 	"errors"
+	"fmt"
 	"log/slog"
 	"strings"
 	"sync"
@@ -245,6 +246,79 @@ func TestACPWithGateway(t *testing.T) {
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 2 {
 		t.Errorf("its own tools although a gateway runs: %v", err)
 	}
+}
+
+// TestACPSessionOptions sets options of a session, forks it, lists it by its directory and
+// deletes it, which the SDK of the test does not know: it is sent as other clients do.
+func TestACPSessionOptions(t *testing.T) {
+	home := t.TempDir()
+	e := startACP(t, home, nil)
+	id := e.newSession()
+	e.prompt(id, "my name is Ada")
+	values := func(options []acp.SessionConfigOption) string {
+		var all []string
+		for _, o := range options {
+			all = append(all, fmt.Sprintf("%s=%s", o.Select.Id, o.Select.CurrentValue))
+		}
+		return strings.Join(all, " ")
+	}
+	resumed, err := e.conn.ResumeSession(t.Context(), acp.ResumeSessionRequest{SessionId: id, Cwd: "/tmp"})
+	if got := values(resumed.ConfigOptions); err != nil || got != "model=firn/offline thinking=off approval=default" {
+		t.Errorf("the options are %s, %v", got, err)
+	}
+	for option, c := range map[acp.SessionConfigId]struct{ value, want string }{
+		"thinking": {"high", "thinking=high"}, "approval": {"read-only", "approval=read-only"}, "model": {"firn/offline", "model=firn/offline"},
+	} {
+		set, err := e.conn.SetSessionConfigOption(t.Context(), acp.SetSessionConfigOptionRequest{ValueId: &acp.SetSessionConfigOptionValueId{SessionId: id, ConfigId: option, Value: acp.SessionConfigValueId(c.value)}})
+		if got := values(set.ConfigOptions); err != nil || !strings.Contains(got, c.want) {
+			t.Errorf("%s: %s, %v", option, got, err)
+		}
+		_, err = e.conn.SetSessionConfigOption(t.Context(), acp.SetSessionConfigOptionRequest{ValueId: &acp.SetSessionConfigOptionValueId{SessionId: id, ConfigId: option, Value: "no such value"}})
+		if refused := new(acp.RequestError); !errors.As(err, &refused) || refused.Code != -32602 {
+			t.Errorf("%s with an unknown value: %v", option, err)
+		}
+	}
+	e.prompt(id, "remember that in a note: tea")
+	fork, err := e.conn.UnstableForkSession(t.Context(), acp.UnstableForkSessionRequest{SessionId: id, Cwd: "/tmp"})
+	if err != nil || fork.SessionId == id || !strings.Contains(outputs(t, home, "cat", string(fork.SessionId)), "Ada") {
+		t.Fatalf("forked to %s, %v", fork.SessionId, err)
+	}
+	cwd := "/tmp"
+	list := func() string {
+		page, err := e.conn.ListSessions(t.Context(), acp.ListSessionsRequest{Cwd: &cwd})
+		if err != nil {
+			t.Fatal(err)
+		}
+		var ids []string
+		for _, s := range page.Sessions {
+			ids = append(ids, string(s.SessionId))
+		}
+		return strings.Join(ids, " ")
+	}
+	if got := list(); !strings.Contains(got, string(id)) || !strings.Contains(got, string(fork.SessionId)) {
+		t.Errorf("the list is %q", got)
+	}
+	e.quit()
+
+	requests := `{"jsonrpc":"2.0","id":1,"method":"initialize","params":{"protocolVersion":1}}
+{"jsonrpc":"2.0","id":2,"method":"session/delete","params":{"sessionId":"` + string(fork.SessionId) + `"}}
+{"jsonrpc":"2.0","id":3,"method":"session/delete","params":{"sessionId":"` + string(fork.SessionId) + `"}}
+{"jsonrpc":"2.0","id":4,"method":"session/delete","params":{"sessionId":"not-a-session"}}
+{"jsonrpc":"2.0","id":5,"method":"session/delete","params":{}}
+`
+	cmd := program(home, "acp")
+	cmd.Stdin = strings.NewReader(requests)
+	out, err := cmd.Output()
+	for _, want := range []string{`"delete":{}`, `"fork":{}`, `"id":2,"result":{}`, `"id":3,"result":{}`, `"id":4,"result":{}`, `"code":-32602`} {
+		if err != nil || !strings.Contains(string(out), want) {
+			t.Errorf("there is no %s in\n%s%v", want, out, err)
+		}
+	}
+	if ls := outputs(t, home, "ls", "--json"); strings.Contains(ls, string(fork.SessionId)) || !strings.Contains(ls, string(id)) {
+		t.Errorf("after deleting the fork there are\n%s", ls)
+	}
+	outputs(t, home, "restore", string(fork.SessionId))
+	verifies(t, home)
 }
 
 // verifies checks that the home is sound.

@@ -7,6 +7,7 @@
 package acp
 
 import (
+	"bufio"
 	"context"
 	"crypto/rand"
 	"errors"
@@ -45,7 +46,7 @@ func Serve(ctx context.Context, c *client.Client, in io.Reader, out io.Writer, o
 	d := &agent{Options: o, c: c, ctx: ctx}
 	d.ready.Add(1)
 	from, to := hangup.Wait(in, nopCloser{out}, "session/prompt")
-	d.conn = sdk.NewAgentSideConnection(d, to, from)
+	d.conn = sdk.NewAgentSideConnection(d, to, &renamer{in: bufio.NewReader(from)})
 	d.conn.SetLogger(slog.New(slog.DiscardHandler)) // stderr is for users
 	d.ready.Done()
 	select {
@@ -77,6 +78,8 @@ type agent struct {
 	dirs sync.Map
 	// hosts run the tools of the MCP servers of the editor's sessions, by ID.
 	hosts sync.Map
+	// approvals are the approval modes that the editor chose for its sessions, by ID.
+	approvals sync.Map
 }
 
 var (
@@ -97,6 +100,7 @@ func (d *agent) Initialize(_ context.Context, q sdk.InitializeRequest) (sdk.Init
 			PromptCapabilities: sdk.PromptCapabilities{Image: true, EmbeddedContext: true},
 			SessionCapabilities: sdk.SessionCapabilities{
 				List: &sdk.SessionListCapabilities{}, Resume: &sdk.SessionResumeCapabilities{}, Close: &sdk.SessionCloseCapabilities{},
+				Fork: &sdk.SessionForkCapabilities{},
 			},
 		},
 	}, nil
@@ -120,11 +124,38 @@ func (d *agent) NewSession(ctx context.Context, q sdk.NewSessionRequest) (sdk.Ne
 	if err == nil && d.Model != "" {
 		s, err = d.c.Patch(ctx, s.ID, wire.Patch{Model: &d.Model})
 	}
+	name := sdk.SessionId(s.ID)
 	if err == nil {
-		d.dirs.Store(sdk.SessionId(s.ID), q.Cwd)
-		err = d.useServers(sdk.SessionId(s.ID), q.McpServers, q.Cwd)
+		d.dirs.Store(name, q.Cwd)
+		err = d.useServers(name, q.McpServers, q.Cwd)
 	}
-	return sdk.NewSessionResponse{SessionId: sdk.SessionId(s.ID)}, failure(err)
+	out := sdk.NewSessionResponse{SessionId: name}
+	if err == nil {
+		out.ConfigOptions, err = d.options(ctx, name)
+	}
+	return out, failure(err)
+}
+
+// UnstableForkSession creates a session that continues from the end of another one.
+func (d *agent) UnstableForkSession(ctx context.Context, q sdk.UnstableForkSessionRequest) (sdk.UnstableForkSessionResponse, error) {
+	servers, err := stableServers(q.McpServers)
+	if err == nil {
+		err = checkDirectory(q.Cwd)
+	}
+	var from firn.ID
+	if err == nil {
+		from, err = d.c.Resolve(ctx, string(q.SessionId))
+	}
+	if err != nil {
+		return sdk.UnstableForkSessionResponse{}, failure(err)
+	}
+	s, err := d.c.Fork(ctx, from, wire.Fork{})
+	name := sdk.SessionId(s.ID)
+	if err == nil {
+		d.dirs.Store(name, q.Cwd)
+		err = d.useServers(name, servers, q.Cwd)
+	}
+	return sdk.UnstableForkSessionResponse{SessionId: name}, failure(err)
 }
 
 // checkDirectory rejects a working directory that is not absolute, as the protocol demands.
@@ -156,7 +187,11 @@ func (d *agent) LoadSession(ctx context.Context, q sdk.LoadSessionRequest) (sdk.
 	if err == nil {
 		err = d.replay(ctx, q.SessionId, id)
 	}
-	return sdk.LoadSessionResponse{}, failure(err)
+	var out sdk.LoadSessionResponse
+	if err == nil {
+		out.ConfigOptions, err = d.options(ctx, q.SessionId)
+	}
+	return out, failure(err)
 }
 
 // ResumeSession resumes a session without sending its history.
@@ -165,7 +200,11 @@ func (d *agent) ResumeSession(ctx context.Context, q sdk.ResumeSessionRequest) (
 	if err == nil {
 		err = d.useServers(q.SessionId, q.McpServers, q.Cwd)
 	}
-	return sdk.ResumeSessionResponse{}, failure(err)
+	var out sdk.ResumeSessionResponse
+	if err == nil {
+		out.ConfigOptions, err = d.options(ctx, q.SessionId)
+	}
+	return out, failure(err)
 }
 
 // CloseSession stops the running turn of a session. The session is kept.
@@ -174,30 +213,39 @@ func (d *agent) CloseSession(ctx context.Context, q sdk.CloseSessionRequest) (sd
 	if err == nil {
 		_, err = d.c.Stop(ctx, id)
 	}
-	d.dirs.Delete(q.SessionId)
-	d.closeServers(q.SessionId)
+	d.forget(q.SessionId)
 	return sdk.CloseSessionResponse{}, failure(err)
+}
+
+// forget releases what belongs to a session of the editor.
+func (d *agent) forget(name sdk.SessionId) {
+	d.dirs.Delete(name)
+	d.approvals.Delete(name)
+	d.closeServers(name)
 }
 
 // pageSize is the number of sessions per page of a list.
 const pageSize = 50
 
-// ListSessions lists sessions, most recently used first: all of them, or those created in a
-// directory.
+// ListSessions lists sessions, most recently used first: all of them, or those that were
+// started in a directory or have messages from there.
 func (d *agent) ListSessions(ctx context.Context, q sdk.ListSessionsRequest) (sdk.ListSessionsResponse, error) {
 	out := sdk.ListSessionsResponse{Sessions: []sdk.SessionInfo{}}
 	query := client.Query{Agent: d.Agent, Limit: pageSize}
 	if q.Cursor != nil {
 		query.Cursor = *q.Cursor
 	}
+	if q.Cwd != nil {
+		if err := checkDirectory(*q.Cwd); err != nil {
+			return out, failure(err)
+		}
+		query.Directory = *q.Cwd
+	}
 	page, err := d.c.SessionsPage(ctx, query)
 	if err != nil {
 		return out, failure(err)
 	}
 	for _, s := range page.Items {
-		if q.Cwd != nil && s.CWD != *q.Cwd {
-			continue
-		}
 		title, updated := s.Title, s.Updated.UTC().Format(time.RFC3339)
 		if title == "" {
 			title = s.Prompt
@@ -210,14 +258,9 @@ func (d *agent) ListSessions(ctx context.Context, q sdk.ListSessionsRequest) (sd
 	return out, nil
 }
 
-// SetSessionMode is not supported: agents have no modes.
+// SetSessionMode is not supported: the approval mode is an option of the session.
 func (d *agent) SetSessionMode(context.Context, sdk.SetSessionModeRequest) (sdk.SetSessionModeResponse, error) {
 	return sdk.SetSessionModeResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetMode)
-}
-
-// SetSessionConfigOption is not supported: there are no options.
-func (d *agent) SetSessionConfigOption(context.Context, sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
-	return sdk.SetSessionConfigOptionResponse{}, sdk.NewMethodNotFound(sdk.AgentMethodSessionSetConfigOption)
 }
 
 // update sends a session update to the editor.

@@ -1,9 +1,12 @@
 package acp
 
 import (
+	"bytes"
 	"encoding/json"
 	"errors"
 	"fmt"
+	"reflect"
+	"slices"
 	"strings"
 	"testing"
 
@@ -100,4 +103,26 @@ func TestFailure(t *testing.T) {
 	if failure(nil) != nil {
 		t.Error("an error is reported although there was none")
 	}
+}
+
+// FuzzRenameMethod checks that a renamed request keeps its other members, and that other
+// lines are unchanged.
+func FuzzRenameMethod(f *testing.F) {
+	f.Add([]byte(`{"jsonrpc":"2.0","id":1,"method":"session/delete","params":{"sessionId":"x"}}` + "\n"))
+	f.Add([]byte(`{"method":"initialize","method":1}`))
+	f.Fuzz(func(t *testing.T, line []byte) {
+		renamed := renameMethod(slices.Clone(line))
+		if bytes.Equal(renamed, line) {
+			return
+		}
+		var before, after map[string]any
+		if json.Unmarshal(line, &before) != nil || json.Unmarshal(renamed, &after) != nil || after["method"] != fmt.Sprintf("_%v", before["method"]) {
+			t.Fatalf("%q became %q", line, renamed)
+		}
+		delete(before, "method")
+		delete(after, "method")
+		if !reflect.DeepEqual(before, after) {
+			t.Errorf("%q became %q", line, renamed)
+		}
+	})
 }

@@ -28,6 +28,9 @@ func (d *agent) Prompt(ctx context.Context, q sdk.PromptRequest) (sdk.PromptResp
 	if dir, ok := d.dirs.Load(q.SessionId); ok {
 		turn.CWD = dir.(string)
 	}
+	if mode := d.approval(q.SessionId); mode != configured {
+		turn.Approve = string(mode)
+	}
 	t := &turnUpdates{d: d, id: q.SessionId, ctx: context.WithoutCancel(ctx)}
 	answer, err := d.run(ctx, id, turn, t)
 	switch {
@@ -138,11 +141,12 @@ type turnUpdates struct {
 func (t *turnUpdates) handle(e wire.Event) {
 	switch e.Name {
 	case wire.DeltaText:
-		piece := wire.DataOf[wire.Delta](e).Text
-		t.sent += piece
-		t.update(sdk.UpdateAgentMessageText(piece))
+		delta := wire.DataOf[wire.Delta](e)
+		t.sent += delta.Text
+		t.update(ofMessage(sdk.UpdateAgentMessageText(delta.Text), delta.Entry))
 	case wire.DeltaThinking:
-		t.update(sdk.UpdateAgentThoughtText(wire.DataOf[wire.Delta](e).Text))
+		delta := wire.DataOf[wire.Delta](e)
+		t.update(ofMessage(sdk.UpdateAgentThoughtText(delta.Text), delta.Entry))
 	case wire.ToolStarted:
 		t.sent = ""
 		call := wire.DataOf[wire.Tool](e)
@@ -160,9 +164,29 @@ func (t *turnUpdates) handle(e wire.Event) {
 		t.update(sdk.UpdateAgentThoughtText(wire.DataOf[wire.Notice](e).Text + "\n"))
 	case wire.CompactionStarted:
 		t.update(sdk.UpdateAgentThoughtText("Compacting the session.\n"))
+	case wire.SessionUpdated:
+		if title := wire.DataOf[wire.Session](e).Title; title != "" {
+			t.update(sdk.SessionUpdate{SessionInfoUpdate: &sdk.SessionSessionInfoUpdate{Title: &title}})
+		}
 	case wire.Gap:
 		t.missed = true
 	}
+}
+
+// ofMessage sets the ID of the message that an update belongs to: the ID of its entry. All
+// parts of a message have the same.
+func ofMessage(u sdk.SessionUpdate, entry firn.EntryID) sdk.SessionUpdate {
+	id := string(entry)
+	switch {
+	case id == "":
+	case u.AgentMessageChunk != nil:
+		u.AgentMessageChunk.MessageId = &id
+	case u.AgentThoughtChunk != nil:
+		u.AgentThoughtChunk.MessageId = &id
+	case u.UserMessageChunk != nil:
+		u.UserMessageChunk.MessageId = &id
+	}
+	return u
 }
 
 // flushRest sends the part of the answer that was not streamed.
@@ -170,9 +194,9 @@ func (t *turnUpdates) flushRest(a wire.Answer) {
 	switch {
 	case a.Silent || a.Text == "":
 	case t.sent == "":
-		t.update(sdk.UpdateAgentMessageText(a.Text))
+		t.update(ofMessage(sdk.UpdateAgentMessageText(a.Text), a.Entry))
 	case t.missed && t.sent != a.Text:
-		t.update(sdk.UpdateAgentMessageText("\n\n" + a.Text))
+		t.update(ofMessage(sdk.UpdateAgentMessageText("\n\n"+a.Text), a.Entry))
 	}
 }
 

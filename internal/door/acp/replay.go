@@ -31,6 +31,7 @@ func (d *agent) replay(ctx context.Context, to sdk.SessionId, id firn.ID) error 
 
 // line holds the members of a log line that are sent; see docs/format.md.
 type line struct {
+	ID      firn.EntryID `json:"id"`
 	Message *struct {
 		Role    string          `json:"role"`
 		Content json.RawMessage `json:"content"`
@@ -67,13 +68,13 @@ func updates(e wire.Entry) []sdk.SessionUpdate {
 	case firn.RoleUser:
 		for _, p := range parts {
 			if block, ok := blockOf(p); ok {
-				all = append(all, sdk.UpdateUserMessage(block))
+				all = append(all, ofMessage(sdk.UpdateUserMessage(block), l.ID))
 			}
 		}
 	case firn.RoleAssistant:
 		for _, p := range parts {
 			if u, ok := answerUpdate(p); ok {
-				all = append(all, u)
+				all = append(all, ofMessage(u, l.ID))
 			}
 		}
 	case firn.RoleToolResult:

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"errors"
 	"fmt"
 	"io"
@@ -99,4 +100,17 @@ func (d *agent) streamTurn(ctx context.Context, name sdk.SessionId, id firn.ID, 
 		return client.HostTools(d.c, h.(ToolHost)).StreamTurn(ctx, id, turn)
 	}
 	return d.c.StreamTurn(ctx, id, turn)
+}
+
+// stableServers converts the servers of a request that is not stable yet.
+func stableServers(offered []sdk.UnstableMcpServer) ([]sdk.McpServer, error) {
+	text, err := json.Marshal(offered)
+	if err != nil {
+		return nil, err
+	}
+	var servers []sdk.McpServer
+	if err := json.Unmarshal(text, &servers); err != nil {
+		return nil, &wire.Problem{Kind: wire.Invalid, Message: "mcpServers has a server of an unknown kind"}
+	}
+	return servers, nil
 }
