@@ -32,6 +32,7 @@ var apiGroups = []struct {
 	{"Other tools", []string{"formats", "import", "sources"}},
 	{"OpenAI-compatible API", []string{"chat", "responses", "conversations"}},
 	{"Anthropic-compatible API", []string{"messages"}},
+	{"User interfaces (AG-UI)", []string{"ag-ui"}},
 	{"Authentication", []string{"tokens", "me", "logins", "login", "logout"}},
 	{"Gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "health"}},
 }
@@ -39,7 +40,7 @@ var apiGroups = []struct {
 // apiParameters are the example values of path parameters.
 var apiParameters = map[string]string{
 	"id": "0198c5a2", "entry": "HEAD", "cid": "1m7hc7xwpykzz", "key": "agent:main:main", "token": "phone", "hook": "deploy", "job": "morning", "n": "1",
-	"model": "main", "response": "resp_1", "conversation": "conv_1", "item": "msg_1m7hc7xwpykzz", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab",
+	"model": "main", "agent": "main", "response": "resp_1", "conversation": "conv_1", "item": "msg_1m7hc7xwpykzz", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab",
 }
 
 // apiExamples are example queries and bodies of operations that need one.
@@ -52,6 +53,7 @@ var apiExamples = map[string]string{
 	"emptyBin": `{"plan":true}`, "remember": `{"text":"Releases are on Fridays."}`, "editNote": `{"text":"Releases are on Mondays."}`, "createToken": `{"name":"phone","scope":"read"}`,
 	"login": `{"code":"…"}`, "callHook": `{"version":"1.2"}`, "chatCompletion": `{"model":"main","messages":[{"role":"user","content":"hello"}]}`,
 	"createMessage": `{"model":"main","max_tokens":1000,"messages":[{"role":"user","content":"hello"}]}`, "countTokens": `{"model":"main","messages":[{"role":"user","content":"hello"}]}`,
+	"runAgent": `{"threadId":"support-1","runId":"run-1","messages":[{"id":"m1","role":"user","content":"hello"}],"tools":[],"context":[]}`, "runNamedAgent": `{"threadId":"support-1","runId":"run-1","messages":[{"id":"m1","role":"user","content":"hello"}],"tools":[],"context":[]}`,
 	"createResponse": `{"model":"main","input":"hello"}`, "createItems": `{"items":[{"type":"message","role":"user","content":"hello"}]}`, "createConversation": `{}`,
 	"mcp": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "importSession": "@session.jsonl", "usage": "?by=model", "exportSession": "?format=codex",
 }

@@ -15,7 +15,7 @@ func TestDuplicateMembersAreRefused(t *testing.T) {
 	foreign := func(string, http.Handler) http.Handler {
 		return http.HandlerFunc(func(http.ResponseWriter, *http.Request) { t.Error("another protocol was reached") })
 	}
-	s := newFakeServer(t, api.Config{OpenAI: foreign, Anthropic: foreign, MCP: foreign})
+	s := newFakeServer(t, api.Config{OpenAI: foreign, Anthropic: foreign, AGUI: foreign, MCP: foreign})
 	own := []struct{ method, target, member, value string }{
 		{"POST", "/v1/sessions", "agent", `"main"`}, {"PATCH", "/v1/sessions/aaaa-1", "title", `"x"`},
 		{"PATCH", "/v1/sessions/aaaa-1", "model", `null`},

@@ -47,6 +47,7 @@ func (c foreignCalls) foreign(speak Foreign) error {
 
 func (c foreignCalls) openai() error    { return c.foreign(c.h.config.OpenAI) }
 func (c foreignCalls) anthropic() error { return c.foreign(c.h.config.Anthropic) }
+func (c foreignCalls) agui() error      { return c.foreign(c.h.config.AGUI) }
 func (c foreignCalls) mcp() error       { return c.foreign(c.h.config.MCP) }
 
 // gate returns a handler for the gateway that acts as the caller only. It replaces the
@@ -120,6 +121,11 @@ func foreignRoutes() []operation {
 		query = append(query, text("beta", "Ignored."))
 		return operation{method: http.MethodPost, path: path, name: name, what: what + " Request and response follow Anthropic's API.", scope: scope, query: query, foreign: true, encodeProblem: anthropicProblem, action: a}
 	}
+	interact := func(path, name, what string) operation {
+		a := write("text/event-stream", foreignCalls.agui)
+		a.anything = true
+		return operation{method: http.MethodPost, path: path, name: name, what: what + " Follows the Agent-User Interaction Protocol: a thread is a session.", scope: wire.ScopeWrite, foreign: true, action: a}
+	}
 	speak := write("application/json", foreignCalls.mcp)
 	speak.anything = true
 	return []operation{
@@ -141,6 +147,8 @@ func foreignRoutes() []operation {
 		claude("/v1/messages", "createMessage", "Answers a conversation and stores it as a session. The members `session` and `cwd` of `metadata` name the session and the working directory. Supports streaming.", wire.ScopeWrite,
 			header(sessionHeader, "The session to continue; created if it does not exist.")),
 		claude("/v1/messages/count_tokens", "countTokens", "Estimates the number of input tokens of a conversation.", wire.ScopeRead),
+		interact("/v1/ag-ui", "runAgent", "Answers the new messages of a thread with a stream of events."),
+		interact("/v1/ag-ui/{agent}", "runNamedAgent", "Answers as an agent or model, with a stream of events."),
 		{method: "POST", path: "/mcp", name: "mcp", scope: wire.ScopeRead, what: "Serves the Model Context Protocol over streamable HTTP, without protocol sessions.", foreign: true, action: speak},
 	}
 }

@@ -74,8 +74,8 @@ type Config struct {
 	Web http.Handler
 	// Peers are the other gateways that serve the same sessions; nil if there are none.
 	Peers Peers
-	// OpenAI, Anthropic and MCP handle those protocols; nil disables them.
-	OpenAI, Anthropic, MCP Foreign
+	// OpenAI, Anthropic, AGUI and MCP handle those protocols; nil disables them.
+	OpenAI, Anthropic, AGUI, MCP Foreign
 }
 
 // HTTP is the HTTP handler of a gateway. It may be shared by several servers.

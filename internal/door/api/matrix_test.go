@@ -92,7 +92,7 @@ var matrix = []struct {
 	{rights{wire.ScopeRead, 200, 404}, "getNote listMemoryChanges listNotes recall"},
 	{rights{wire.ScopeRead, 403, 403}, "listSettings listSources listTags metrics ops usage usageReport"},
 	{rights{wire.ScopeRead, 404, 404}, "exportSession getCompaction getCourse getDamage getEntry getImage getKey getModel getSession getTree getWindow listApprovals listChildren listCompactions listEntries sessionEvents"},
-	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createMessage createResponse cancelResponse deleteConversation deleteItem deleteResponse patchSessions updateConversation"},
+	{rights{wire.ScopeWrite, 200, 200}, "chatCompletion createConversation createItems createMessage createResponse cancelResponse deleteConversation deleteItem deleteResponse patchSessions runAgent runNamedAgent updateConversation"},
 	{rights{wire.ScopeWrite, 200, 403}, "answerOnce importSession newSession"},
 	{rights{wire.ScopeWrite, 200, 404}, "clearNotes dream editNote forget remember undoMemory"},
 	{rights{wire.ScopeWrite, 403, 403}, "inbound"},
@@ -164,7 +164,7 @@ func (r rights) want(who int) int {
 
 // TestAuthMatrix requests every operation as every caller.
 func TestAuthMatrix(t *testing.T) {
-	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, Anthropic: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
+	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, Anthropic: foreign, AGUI: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
 	s.fake.stream = nil
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	all := askers(s)
@@ -227,7 +227,7 @@ func (s *fakeServer) status(who asker, method, path, name string, streams bool) 
 		body = wire.Login{Token: made.Secret}
 	}
 	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{call}", "c1", "{key}", "agent:main:main", "{token}", cmp.Or(made.ID, "none"), "{hook}", "deploy", "{job}", "daily",
-		"{model}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1")
+		"{model}", "main", "{agent}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1")
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://localhost:7766"+fill.Replace(path), http.NoBody)

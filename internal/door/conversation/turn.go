@@ -21,6 +21,13 @@ type Listener interface {
 	Think(piece string)
 }
 
+// ToolListener is a listener that also receives the calls of the agent's own tools.
+type ToolListener interface {
+	Listener
+	ToolStarted(call wire.Tool)
+	ToolCompleted(call wire.Tool)
+}
+
 // How long to wait for the first part before the response is started, so that an error gets
 // its own status, and how often a quiet stream sends a sign of life.
 const (
@@ -162,7 +169,10 @@ func (t *Turn) handle(e wire.Event) bool {
 		delta := wire.DataOf[wire.Delta](e)
 		t.to.Entry(delta.Entry)
 		t.to.Think(delta.Text)
-	case wire.ToolStarted, wire.ToolCompleted, wire.Retry:
+	case wire.ToolStarted, wire.ToolCompleted:
+		t.next = true
+		t.tool(e)
+	case wire.Retry:
 		t.next = true
 	case wire.Gap:
 		t.missed = true
@@ -173,6 +183,18 @@ func (t *Turn) handle(e wire.Event) bool {
 		return true
 	}
 	return false
+}
+
+// tool reports a call to a listener of calls.
+func (t *Turn) tool(e wire.Event) {
+	to, ok := t.to.(ToolListener)
+	switch {
+	case !ok:
+	case e.Name == wire.ToolStarted:
+		to.ToolStarted(wire.DataOf[wire.Tool](e))
+	default:
+		to.ToolCompleted(wire.DataOf[wire.Tool](e))
+	}
 }
 
 // piece sends a part of an answer.

@@ -34,12 +34,23 @@ var checks = map[string]func(text string) error{
 	"zone":     checkZone,
 	"schedule": checkSchedule,
 	"template": checkTemplate,
+	"protocol": checkProtocol,
 }
 
 // checkText validates a text of a kind. A kind without a validator accepts any text.
 func checkText(kind, text string) error {
 	if check := checks[kind]; check != nil {
 		return check(text)
+	}
+	return nil
+}
+
+// protocols are the values of gateway.protocols.
+var protocols = []string{"openai", "anthropic", "ag-ui", "mcp"}
+
+func checkProtocol(text string) error {
+	if !slices.Contains(protocols, text) {
+		return fmt.Errorf("unknown protocol %s, expected %s", quoted(text), strings.Join(protocols, ", "))
 	}
 	return nil
 }

@@ -17,6 +17,7 @@ type Gateway struct {
 	AllowedHosts   []string      `key:"allowed_hosts" is:"host" restart:"yes" doc:"Host names that requests may use for the gateway, besides localhost and loopback addresses."`
 	AllowedOrigins []string      `key:"allowed_origins" is:"origin" restart:"yes" doc:"Origins of web pages that may call the gateway, besides its own pages."`
 	Web            bool          `key:"web" default:"true" restart:"yes" doc:"Whether it serves the web UI, which firn open opens. It is available over TCP only."`
+	Protocols      []string      `key:"protocols" is:"protocol" default:"openai,anthropic,ag-ui,mcp" restart:"yes" doc:"The other protocols that it serves besides firn's own API: openai, anthropic, ag-ui, mcp."`
 	BodyLimit      Bytes         `key:"body_limit" default:"16mib" range:"1kb..2gb" restart:"yes" doc:"The largest size of a request body."`
 	HeaderTimeout  time.Duration `key:"header_timeout" default:"10s" range:"100ms..1h" restart:"yes" doc:"Timeout for reading the request header."`
 	BodyTimeout    time.Duration `key:"body_timeout" default:"1m" range:"100ms..1d" restart:"yes" doc:"Timeout for reading the request body."`

@@ -253,12 +253,12 @@ func (s *spec) typeName() string {
 // texts are the descriptions of text kinds.
 var texts = map[string]string{
 	"": "text", "path": "path", "id": "name", "model": "model", "variable": "name of a variable", "url": "URL", "zone": "time zone",
-	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "header": "header", "store": "URL", "space": "word", "schedule": "schedule", "template": "template",
+	"gateway": "address", "listen": "address", "host": "host", "origin": "origin", "header": "header", "store": "URL", "space": "word", "schedule": "schedule", "template": "template", "protocol": "protocol",
 }
 
 var plural = map[string]string{
 	"text": "texts", "model": "models", "URL": "URLs", "name of a variable": "names of variables", "host": "hosts", "origin": "origins", "path": "paths", "name": "names", "header": "headers", "word": "words", "address": "addresses",
-	"time zone": "time zones", "schedule": "schedules", "template": "templates",
+	"time zone": "time zones", "schedule": "schedules", "template": "templates", "protocol": "protocols",
 }
 
 // setDefault sets a value and its members to their defaults. Pointers, and maps and lists

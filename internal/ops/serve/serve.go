@@ -11,6 +11,7 @@ import (
 	"log/slog"
 	"net/http"
 	"path/filepath"
+	"slices"
 	"sync"
 	"sync/atomic"
 	"time"
@@ -19,6 +20,7 @@ import (
 	"firn.dev/agent"
 	"firn.dev/internal/disk/limits"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/door/agui"
 	"firn.dev/internal/door/anthropicapi"
 	"firn.dev/internal/door/api"
 	"firn.dev/internal/door/mcp"
@@ -212,7 +214,8 @@ func (h *Instance) assemble() error {
 		Tokens: h.tokens, Hosts: g.AllowedHosts, Origins: g.AllowedOrigins, MaxBody: int64(g.BodyLimit), BodyTimeout: g.BodyTimeout,
 		WriteTimeout: g.WriteTimeout, Patience: g.Patience, Requests: g.Requests, Streams: g.Streams, Turns: g.Turns,
 		Heartbeat: g.Heartbeat, AnswerMemory: int64(g.AnswerMemory), Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
-		OpenAI: openaiapi.New(h.o.Clock).Handler, Anthropic: anthropicapi.New(h.o.Clock, window.Chars{}.CountMessage).Handler, MCP: mcp.Handler(mcp.Options{Version: h.o.Version}), Web: pages(g.Web),
+		OpenAI: served(g, "openai", openaiapi.New(h.o.Clock).Handler), Anthropic: served(g, "anthropic", anthropicapi.New(h.o.Clock, window.Chars{}.CountMessage).Handler),
+		AGUI: served(g, "ag-ui", agui.New(h.o.Clock).Handler), MCP: served(g, "mcp", mcp.Handler(mcp.Options{Version: h.o.Version})), Web: pages(g.Web),
 		Peers: h.apiPeers(), Ready: h.ready, Settings: h.settingsList,
 	})
 	if h.o.Warm {
@@ -236,6 +239,14 @@ func (h *Instance) ready(ctx context.Context) error {
 		return &wire.Problem{Kind: wire.Unavailable, Message: err.Error(), Hint: "raise the limit with ulimit -n, or LimitNOFILE of the service"}
 	}
 	return h.Gateway.Ready(ctx)
+}
+
+// served returns the handler of a protocol, or nil if the settings do not list it.
+func served(g config.Gateway, protocol string, handler api.Foreign) api.Foreign {
+	if !slices.Contains(g.Protocols, protocol) {
+		return nil
+	}
+	return handler
 }
 
 // pages returns the handler of the web pages, or nil if they are disabled.
