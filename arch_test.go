@@ -82,7 +82,6 @@ var modules = []moduleRule{
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/door/mcp", "internal/ops/mcpclient"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/door/acp"}, "the protocol's types, made from its schema"},
 	{"github.com/yuin/goldmark", []string{"internal/render/richtext"}, "reads Markdown"},
-	{"github.com/microcosm-cc/bluemonday", []string{"internal/render/richtext"}, "sanitizes HTML with an allowlist"},
 	{"modernc.org/sqlite", []string{"internal/find/fulltext", "internal/disk/litefile"}, "the full-text index, which can be rebuilt; other tools' databases, read only"},
 	{"github.com/aymanbagabas/go-udiff", []string{"internal/base/linediff"}, "compares texts line by line"},
 	{"golang.org/x/net/html", []string{"tool"}, "converts web pages to text"},
@@ -100,6 +99,7 @@ var testModules = []moduleRule{
 	{"github.com/modelcontextprotocol/go-sdk/", nil, "a client for firn mcp"},
 	{"github.com/coder/acp-go-sdk", nil, "a client for firn acp"},
 	{"golang.org/x/net/html", nil, "parses HTML like browsers, to check its content"},
+	{"github.com/microcosm-cc/bluemonday", nil, "a sanitizer that must not change rendered HTML"},
 	{"github.com/getkin/kin-openapi/", nil, "checks the OpenAPI description"},
 	{"github.com/chromedp/", nil, "controls the browser in page tests"},
 }

@@ -9,11 +9,11 @@ import (
 	"io"
 	"net/http"
 	"net/url"
-	"regexp"
 	"strings"
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // Endpoint is the HTTP client that all wire clients share: a provider's address and how to
@@ -136,12 +136,12 @@ func (e *Endpoint) failure(ctx context.Context, model string, began bool, err er
 }
 
 // secretHeader matches the names of headers that contain secrets.
-var secretHeader = regexp.MustCompile(`(?i)auth|key|token|secret|cookie`)
+var secretHeader = pattern.New(`(?i)auth|key|token|secret|cookie`)
 
 // redact removes the secrets of the request headers from a text.
 func (e *Endpoint) redact(s string) string {
 	for name, values := range e.Header {
-		if !secretHeader.MatchString(name) {
+		if !secretHeader().MatchString(name) {
 			continue
 		}
 		for _, v := range values {

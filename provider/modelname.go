@@ -1,8 +1,9 @@
 package provider
 
 import (
-	"regexp"
 	"strings"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // makers lists the providers that make the models they offer, keyed by the names that other
@@ -38,26 +39,26 @@ func splitMaker(model string) (maker, name string) {
 
 var (
 	// region matches a Bedrock region prefix. It does not change the model.
-	region = regexp.MustCompile(`^(us|eu|ap|apac|au|ca|jp|in|sa|us-gov|global)\.`)
+	region = pattern.New(`^(us|eu|ap|apac|au|ca|jp|in|sa|us-gov|global)\.`)
 	// variant matches an OpenRouter routing suffix.
-	variant = regexp.MustCompile(`:(free|batch|nitro|floor|online|extended|exacto|thinking|beta)$`)
+	variant = pattern.New(`:(free|batch|nitro|floor|online|extended|exacto|thinking|beta)$`)
 	// previewSuffix distinguishes a preview from the release.
-	previewSuffix = regexp.MustCompile(`-(preview|exp|experimental)(-\d[\d-]*)?$`)
+	previewSuffix = pattern.New(`-(preview|exp|experimental)(-\d[\d-]*)?$`)
 	// dateSuffix distinguishes dated releases of one model.
-	dateSuffix = regexp.MustCompile(`[-@](latest|20\d\d-?\d\d-?\d\d)(-v\d+(-\d+)?)?$`)
+	dateSuffix = pattern.New(`[-@](latest|20\d\d-?\d\d-?\d\d)(-v\d+(-\d+)?)?$`)
 )
 
 // normalizeName removes differences of notation from a model name.
 func normalizeName(name string) string {
 	name = strings.ToLower(strings.TrimSpace(name))
 	name = strings.TrimPrefix(name, "models/")
-	name = region.ReplaceAllString(name, "")
-	name = variant.ReplaceAllString(name, "")
+	name = region().ReplaceAllString(name, "")
+	name = variant().ReplaceAllString(name, "")
 	return strings.NewReplacer(".", "-", ":", "-").Replace(name)
 }
 
 // stem returns a normalized name without its date.
-func stem(name string) string { return dateSuffix.ReplaceAllString(normalizeName(name), "") }
+func stem(name string) string { return dateSuffix().ReplaceAllString(normalizeName(name), "") }
 
 // mayHaveStem reports whether a name can have a stem. It is a quick test: the stem is a part of
 // the name, apart from case and separators.
@@ -67,4 +68,4 @@ func mayHaveStem(name, stem string) bool {
 }
 
 // release returns a stem without its preview suffix.
-func release(stem string) string { return previewSuffix.ReplaceAllString(stem, "") }
+func release(stem string) string { return previewSuffix().ReplaceAllString(stem, "") }

@@ -4,7 +4,6 @@ import (
 	"bytes"
 	"encoding/json"
 	"html"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
@@ -12,6 +11,7 @@ import (
 	"unicode"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // notice is the content of an error response.
@@ -170,8 +170,8 @@ func (n *notice) details(raw json.RawMessage) {
 }
 
 var (
-	htmlTitle = regexp.MustCompile(`(?is)<title[^>]*>(.*?)</title>`)
-	htmlNoise = regexp.MustCompile(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<!--.*?-->|<[^>]*>`)
+	htmlTitle = pattern.New(`(?is)<title[^>]*>(.*?)</title>`)
+	htmlNoise = pattern.New(`(?is)<(script|style|head)\b.*?</(script|style|head)>|<!--.*?-->|<[^>]*>`)
 )
 
 // plain extracts the text of an HTML page. Other text is returned unchanged.
@@ -180,10 +180,10 @@ func plain(s string) string {
 	if !strings.HasPrefix(low, "<!doctype") && !strings.Contains(low, "<html") && !strings.Contains(low, "<head") && !strings.Contains(low, "<body") {
 		return s
 	}
-	if m := htmlTitle.FindStringSubmatch(s); m != nil && strings.TrimSpace(m[1]) != "" {
+	if m := htmlTitle().FindStringSubmatch(s); m != nil && strings.TrimSpace(m[1]) != "" {
 		return html.UnescapeString(m[1])
 	}
-	return html.UnescapeString(htmlNoise.ReplaceAllString(s, " "))
+	return html.UnescapeString(htmlNoise().ReplaceAllString(s, " "))
 }
 
 // tidy reduces a text to one line without keys and control characters.
@@ -200,7 +200,7 @@ func tidy(s string) string {
 
 // secret matches text that looks like an API key, which providers often repeat. Ordinary
 // words can match too, but contain no digits.
-var secret = regexp.MustCompile(`(?i)\b(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|nvapi|r8|fw|csk|pplx|tgp)[-_][\w*.-]{8,}` +
+var secret = pattern.New(`(?i)\b(?:sk|pk|rk|gsk|xai|hf|gh[a-z]|nvapi|r8|fw|csk|pplx|tgp)[-_][\w*.-]{8,}` +
 	`|\bAIza[\w-]{10,}|\bAKIA\w{12,}|\beyJ[\w-]{8,}\.[\w.-]+` +
 	`|\b(?:bearer|basic)\s+[\w.~+/=*-]{8,}` +
 	`|\b(?:api[-_ ]?key|key|token|secret|password)\s*[=:]\s*['"]?[\w.~+/=*-]{8,}`)
@@ -210,7 +210,7 @@ const redacted = "[key]"
 
 // redact replaces everything that looks like a key.
 func redact(s string) string {
-	return secret.ReplaceAllStringFunc(s, func(found string) string {
+	return secret().ReplaceAllStringFunc(s, func(found string) string {
 		if strings.HasPrefix(found, "sk-") || strings.ContainsAny(found, "0123456789*") {
 			return redacted
 		}

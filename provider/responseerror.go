@@ -4,7 +4,10 @@ import (
 	"net/http"
 	"regexp"
 	"slices"
+	"sync"
 	"time"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // ResponseError converts an HTTP error response to an [*Error], based on its status, headers
@@ -40,9 +43,9 @@ func classify(status int, n notice) Kind {
 	switch {
 	case n.unpaid():
 		return Auth
-	case status == 401 || status == 402 || status == 403 && !flagged.MatchString(n.text):
+	case status == 401 || status == 402 || status == 403 && !flagged().MatchString(n.text):
 		return Auth
-	case status == 400 && (n.called("API_KEY_INVALID") || badKey.MatchString(n.text)):
+	case status == 400 && (n.called("API_KEY_INVALID") || badKey().MatchString(n.text)):
 		return Auth
 	case n.tooLong(status):
 		return Overflow
@@ -64,10 +67,10 @@ func classify(status int, n notice) Kind {
 
 // badKey matches the messages of Google and xAI for an invalid key, which have an
 // unspecific status.
-var badKey = regexp.MustCompile(`(?i)api key not valid|(incorrect|invalid) api key`)
+var badKey = pattern.New(`(?i)api key not valid|(incorrect|invalid) api key`)
 
 // flagged matches messages about rejected content. Another key does not help.
-var flagged = regexp.MustCompile(`(?i)\b(flagged|moderation)\b`)
+var flagged = pattern.New(`(?i)\b(flagged|moderation)\b`)
 
 // unpaid reports whether the account has no credit left. Google sends the same error for
 // per-minute limits, but then includes a retry delay.
@@ -75,10 +78,10 @@ func (n notice) unpaid() bool {
 	if n.called("insufficient_quota", "billing_error", "billing_not_active", "billing_hard_limit_reached", "insufficient_balance", "exceeded_current_quota_error", "credits_exhausted") {
 		return true
 	}
-	return n.daily || noCreditText.MatchString(n.text)
+	return n.daily || noCreditText().MatchString(n.text)
 }
 
-var noCreditText = regexp.MustCompile(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|out of credits|extra usage is required|billing hard limit`)
+var noCreditText = pattern.New(`(?i)credit balance is too low|insufficient (balance|credits?|funds)|out of credits|extra usage is required|billing hard limit`)
 
 // tooLong reports whether the request was too long for the model.
 func (n notice) tooLong(status int) bool {
@@ -87,44 +90,46 @@ func (n notice) tooLong(status int) bool {
 		return true
 	case status == 413:
 		return true
-	case neverFits.MatchString(n.text):
+	case neverFits().MatchString(n.text):
 		return true
-	case status == 429 || throttled.MatchString(n.text):
+	case status == 429 || throttled().MatchString(n.text):
 		return false
 	case status == 400 && n.empty:
 		return true // Cerebras
 	}
-	return slices.ContainsFunc(overflowPatterns, func(r *regexp.Regexp) bool { return r.MatchString(n.text) })
+	return slices.ContainsFunc(overflowPatterns(), func(r *regexp.Regexp) bool { return r.MatchString(n.text) })
 }
 
 // neverFits matches the rate limit error for a single request larger than the per-minute
 // limit. A retry does not help.
-var neverFits = regexp.MustCompile(`(?i)request too large for\b.*\bper min`)
+var neverFits = pattern.New(`(?i)request too large for\b.*\bper min`)
 
 // throttled matches messages about rate limits.
-var throttled = regexp.MustCompile(`(?i)rate.?limit|throttl|too many requests|please wait|try again (later|in)`)
+var throttled = pattern.New(`(?i)rate.?limit|throttl|too many requests|please wait|try again (later|in)`)
 
 // overflowPatterns match the messages for a request that is too long, each with the
 // providers that send it.
-var overflowPatterns = []*regexp.Regexp{
-	regexp.MustCompile(`(?i)prompt (is )?too long`),                                                              // Anthropic, Ollama, Z.ai
-	regexp.MustCompile("(?i)input length and `?max_tokens`? exceed context limit"),                               // Anthropic
-	regexp.MustCompile(`(?i)maximum context length`),                                                             // OpenAI, vLLM, OpenRouter, DeepSeek, Mistral, LiteLLM
-	regexp.MustCompile(`(?i)exceeds? (the |your |this model's )?context (window|length|limit)`),                  // OpenAI
-	regexp.MustCompile(`(?i)context.{1,8}length.{1,8}exceeded`),                                                  // LM Studio and many more
-	regexp.MustCompile(`(?i)input token count.{0,40}exceeds the maximum`),                                        // Google
-	regexp.MustCompile(`(?i)reduce the length of (the|your) (messages|prompt|input)`),                            // Groq
-	regexp.MustCompile(`(?i)exceeds? (the )?available context size|context size exceeded`),                       // llama.cpp
-	regexp.MustCompile(`(?i)(greater|longer|larger) than the (model'?s )?(context|maximum model) (length|size)`), // LM Studio, Together, vLLM
-	regexp.MustCompile(`(?i)context window exceeds limit`),                                                       // MiniMax
-	regexp.MustCompile(`(?i)exceeded model token limit`),                                                         // Kimi
-	regexp.MustCompile(`(?i)maximum prompt length is`),                                                           // xAI
-	regexp.MustCompile(`(?i)input is too long`),                                                                  // Bedrock
-	regexp.MustCompile(`(?i)prompt token count of \d+ exceeds the limit`),                                        // Copilot
-	regexp.MustCompile(`(?i)exceeds (the )?maximum allowed input length`),                                        // Poolside
-	regexp.MustCompile(`(?i)range of input length should be`),                                                    // DashScope
-	regexp.MustCompile(`(?i)prompt has [\d,]+ tokens?, but the configured context size`),                         // ds4
-	regexp.MustCompile("(?i)`?inputs`? tokens \\+ `?max_new_tokens`? must be"),                                   // Hugging Face
-	regexp.MustCompile(`(?i)invalid '(messages|input)[^']*': (string|array) too long`),                           // OpenAI
-	regexp.MustCompile(`(?i)too many (input )?tokens|(input )?token limit exceeded`),                             // all others
-}
+var overflowPatterns = sync.OnceValue(func() []*regexp.Regexp {
+	return []*regexp.Regexp{
+		regexp.MustCompile(`(?i)prompt (is )?too long`),                                                              // Anthropic, Ollama, Z.ai
+		regexp.MustCompile("(?i)input length and `?max_tokens`? exceed context limit"),                               // Anthropic
+		regexp.MustCompile(`(?i)maximum context length`),                                                             // OpenAI, vLLM, OpenRouter, DeepSeek, Mistral, LiteLLM
+		regexp.MustCompile(`(?i)exceeds? (the |your |this model's )?context (window|length|limit)`),                  // OpenAI
+		regexp.MustCompile(`(?i)context.{1,8}length.{1,8}exceeded`),                                                  // LM Studio and many more
+		regexp.MustCompile(`(?i)input token count.{0,40}exceeds the maximum`),                                        // Google
+		regexp.MustCompile(`(?i)reduce the length of (the|your) (messages|prompt|input)`),                            // Groq
+		regexp.MustCompile(`(?i)exceeds? (the )?available context size|context size exceeded`),                       // llama.cpp
+		regexp.MustCompile(`(?i)(greater|longer|larger) than the (model'?s )?(context|maximum model) (length|size)`), // LM Studio, Together, vLLM
+		regexp.MustCompile(`(?i)context window exceeds limit`),                                                       // MiniMax
+		regexp.MustCompile(`(?i)exceeded model token limit`),                                                         // Kimi
+		regexp.MustCompile(`(?i)maximum prompt length is`),                                                           // xAI
+		regexp.MustCompile(`(?i)input is too long`),                                                                  // Bedrock
+		regexp.MustCompile(`(?i)prompt token count of \d+ exceeds the limit`),                                        // Copilot
+		regexp.MustCompile(`(?i)exceeds (the )?maximum allowed input length`),                                        // Poolside
+		regexp.MustCompile(`(?i)range of input length should be`),                                                    // DashScope
+		regexp.MustCompile(`(?i)prompt has [\d,]+ tokens?, but the configured context size`),                         // ds4
+		regexp.MustCompile("(?i)`?inputs`? tokens \\+ `?max_new_tokens`? must be"),                                   // Hugging Face
+		regexp.MustCompile(`(?i)invalid '(messages|input)[^']*': (string|array) too long`),                           // OpenAI
+		regexp.MustCompile(`(?i)too many (input )?tokens|(input )?token limit exceeded`),                             // all others
+	}
+})

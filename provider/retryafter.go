@@ -3,10 +3,11 @@ package provider
 import (
 	"math"
 	"net/http"
-	"regexp"
 	"strconv"
 	"strings"
 	"time"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // after returns the retry delay that a provider requests: from the Retry-After header, the
@@ -48,14 +49,14 @@ func seconds(s float64) time.Duration {
 }
 
 // tryAgain matches the delay in error messages of OpenAI and Groq.
-var tryAgain = regexp.MustCompile(`(?i)\b(?:try again|retry) in ([\d.hms]+)`)
+var tryAgain = pattern.New(`(?i)\b(?:try again|retry) in ([\d.hms]+)`)
 
 // wait returns the retry delay stated in the body.
 func (n notice) wait() time.Duration {
 	if n.delay > 0 {
 		return n.delay
 	}
-	if m := tryAgain.FindStringSubmatch(n.text); m != nil {
+	if m := tryAgain().FindStringSubmatch(n.text); m != nil {
 		if d, err := time.ParseDuration(strings.TrimRight(m[1], ".")); err == nil {
 			return d
 		}

@@ -11,12 +11,12 @@ import (
 	"io"
 	"mime"
 	"net/textproto"
-	"regexp"
 	"strings"
 	"text/template"
 	"unicode/utf8"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/gateway/view"
@@ -247,11 +247,11 @@ func (h Hook) template() (*template.Template, error) {
 }
 
 // wideFormat matches formats that expand to a large output.
-var wideFormat = regexp.MustCompile(`[0-9]{4}|\*`)
+var wideFormat = pattern.New(`[0-9]{4}|\*`)
 
 // boundedSprintf is Sprintf for untrusted formats.
 func boundedSprintf(format string, args ...any) (string, error) {
-	if len(format) > 1<<10 || wideFormat.MatchString(format) {
+	if len(format) > 1<<10 || wideFormat().MatchString(format) {
 		return "", errors.New("printf: the format or a width is too long")
 	}
 	return fmt.Sprintf(format, args...), nil

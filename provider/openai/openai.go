@@ -15,10 +15,10 @@ import (
 	"context"
 	"iter"
 	"net/http"
-	"regexp"
 	"strings"
 	"time"
 
+	"firn.dev/internal/base/pattern"
 	"firn.dev/provider"
 	"firn.dev/window"
 )
@@ -127,7 +127,7 @@ func specOf(o Options, url, name string) provider.Spec {
 		return o.Spec
 	}
 	spec := provider.Known().Find(name, o.Name)
-	if spec.Assumed && isOpenAI(url) && thinkers.MatchString(o.Name) {
+	if spec.Assumed && isOpenAI(url) && thinkers().MatchString(o.Name) {
 		spec.Thinks, spec.Sees = true, true
 	}
 	return spec
@@ -135,4 +135,4 @@ func specOf(o Options, url, name string) provider.Spec {
 
 // thinkers matches the names of OpenAI's thinking models: o1 and its successors, and GPT-5
 // and later, except the chat variants.
-var thinkers = regexp.MustCompile(`^(o[1-9]|gpt-([5-9]|[1-9][0-9])(\.[0-9]+)?(-[^c]|-codex|$))`)
+var thinkers = pattern.New(`^(o[1-9]|gpt-([5-9]|[1-9][0-9])(\.[0-9]+)?(-[^c]|-codex|$))`)

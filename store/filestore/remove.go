@@ -8,11 +8,11 @@ import (
 	"io"
 	"io/fs"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/vfs"
 )
@@ -169,12 +169,12 @@ func (st *mover) filesOf(path string) ([]string, error) {
 }
 
 // sideFile matches files that a journal saves next to a part.
-var sideFile = regexp.MustCompile(`^(.+)\.(torn|rescued)-[0-9]+(-[0-9]+)?$`)
+var sideFile = pattern.New(`^(.+)\.(torn|rescued)-[0-9]+(-[0-9]+)?$`)
 
 // belongsTo reports whether a file is a part or side file of the transcript whose first
 // part is base. Names of other sessions can be similar.
 func belongsTo(name, base string) bool {
-	if side := sideFile.FindStringSubmatch(name); side != nil {
+	if side := sideFile().FindStringSubmatch(name); side != nil {
 		name = side[1]
 	}
 	return filepath.Ext(name) == transcriptExt && journal.BasePath(name) == base

@@ -19,7 +19,7 @@ import (
 
 // isRescued reports whether a side file holds rescued lines.
 func isRescued(name string) bool {
-	side := sideFile.FindStringSubmatch(name)
+	side := sideFile().FindStringSubmatch(name)
 	return side != nil && side[2] == "rescued"
 }
 

@@ -6,11 +6,11 @@ import (
 	"fmt"
 	"net/url"
 	"path"
-	"regexp"
 	"slices"
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // Rule is an exception for some calls of a tool, written as TOOL or TOOL(PATTERN):
@@ -126,7 +126,7 @@ func (r Rule) denies(call Call) bool {
 		return false
 	}
 	want := strings.Fields(strings.TrimSuffix(r.Pattern, " *"))
-	for _, part := range separators.Split(stringArgument(call.Arguments, "command"), -1) {
+	for _, part := range separators().Split(stringArgument(call.Arguments, "command"), -1) {
 		words := strings.Fields(part)
 		for at := range words {
 			if len(words)-at >= len(want) && slices.Equal(words[at:at+len(want)], want) {
@@ -138,7 +138,7 @@ func (r Rule) denies(call Call) bool {
 }
 
 // separators separate the commands of a compound command.
-var separators = regexp.MustCompile("[;&|\n(){}`]+|\\$\\(")
+var separators = pattern.New("[;&|\n(){}`]+|\\$\\(")
 
 // Simple reports whether a command is a single one: without operators, substitutions,
 // redirections, assignments and line ends.

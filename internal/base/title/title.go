@@ -160,7 +160,7 @@ func compose(words []string) string {
 // trimPolite removes the words that introduce a request, unless nothing else is left.
 func trimPolite(words []string) []string {
 	rest := words
-	for len(rest) > 0 && polite[strings.ToLower(rest[0])] {
+	for len(rest) > 0 && polite()[strings.ToLower(rest[0])] {
 		rest = rest[1:]
 	}
 	if len(rest) == 0 {

@@ -1,11 +1,14 @@
 package title
 
-import "strings"
+import (
+	"strings"
+	"sync"
+)
 
 // isStop reports whether a word carries no meaning of its own in a title.
 func isStop(word string) bool {
 	low := strings.ToLower(strings.ReplaceAll(word, "’", "'"))
-	if stops[low] {
+	if stops()[low] {
 		return true
 	}
 	// French elisions: l'erreur is a word, qu'est-ce is not.
@@ -37,12 +40,15 @@ entre era es esa ese eso esta está estas este esto estos favor fue gracias ha h
 para pero poder podría podrías por porque porfavor puede puedes puedo que qué quien quién quiero quisiera se sea ser si sí sin sobre son soy su sus te tengo ti tu tú un una unos unas usted y ya yo dime dame
 `)
 
-func set(words string) map[string]bool {
-	all := make(map[string]bool)
-	for w := range strings.FieldsSeq(words) {
-		all[w] = true
-	}
-	return all
+// set returns a function that splits the words on its first call.
+func set(words string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool {
+		all := make(map[string]bool)
+		for w := range strings.FieldsSeq(words) {
+			all[w] = true
+		}
+		return all
+	})
 }
 
 // densePrefixes introduce a request in Chinese, Japanese and Korean. Longer ones first.

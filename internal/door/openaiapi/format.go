@@ -2,10 +2,10 @@ package openaiapi
 
 import (
 	"encoding/json"
-	"regexp"
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/base/rawjson"
 	"firn.dev/internal/door/conversation"
 	"firn.dev/wire"
@@ -26,7 +26,7 @@ type schemaFormat struct {
 }
 
 // schemaName matches the names of schemas that the API accepts.
-var schemaName = regexp.MustCompile(`^[a-zA-Z0-9_-]{1,64}$`)
+var schemaName = pattern.New(`^[a-zA-Z0-9_-]{1,64}$`)
 
 // answerFormat returns the form of the answer, nil for text.
 func answerFormat(param, kind string, f schemaFormat) (*wire.AnswerFormat, error) {
@@ -39,7 +39,7 @@ func answerFormat(param, kind string, f schemaFormat) (*wire.AnswerFormat, error
 	default:
 		return nil, conversation.Unsupported(param, "the output format must be text, json_object or json_schema, not %s", conversation.Quoted(kind))
 	}
-	if !schemaName.MatchString(f.Name) {
+	if !schemaName().MatchString(f.Name) {
 		return nil, conversation.BadRequest(param, "a JSON schema needs a name of at most 64 letters, digits, _ and -, not %s", conversation.Quoted(f.Name))
 	}
 	var object map[string]json.RawMessage

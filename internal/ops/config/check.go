@@ -6,13 +6,14 @@ import (
 	"net"
 	"net/netip"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 	"text/template"
 	"time"
 
 	"github.com/adhocore/gronx"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // checks are the validators of text values, by kind. Their errors describe the expected
@@ -65,10 +66,10 @@ func checkPath(text string) error {
 	return nil
 }
 
-var idForm = regexp.MustCompile(`^[a-z0-9][a-z0-9_-]{0,63}$`)
+var idForm = pattern.New(`^[a-z0-9][a-z0-9_-]{0,63}$`)
 
 func checkID(text string) error {
-	if !idForm.MatchString(text) {
+	if !idForm().MatchString(text) {
 		return fmt.Errorf("got %s, expected lower-case letters, digits, - and _, at most 64, not starting with - or _", quoted(text))
 	}
 	return nil
@@ -89,10 +90,10 @@ func checkModel(text string) error {
 	return nil
 }
 
-var variableForm = regexp.MustCompile(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
+var variableForm = pattern.New(`^[A-Za-z_][A-Za-z0-9_]{0,127}$`)
 
 func checkVariable(text string) error {
-	if !variableForm.MatchString(text) {
+	if !variableForm().MatchString(text) {
 		return errors.New("not the name of an environment variable (do not put its value here)")
 	}
 	return nil
@@ -153,10 +154,10 @@ func checkHost(text string) error {
 	return nil
 }
 
-var headerForm = regexp.MustCompile("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
+var headerForm = pattern.New("^[A-Za-z0-9!#$%&'*+.^_`|~-]+$")
 
 func checkHeader(text string) error {
-	if !headerForm.MatchString(text) {
+	if !headerForm().MatchString(text) {
 		return errors.New("expected the name of a header, such as X-Hub-Signature-256")
 	}
 	if slices.ContainsFunc([]string{"authorization", "cookie", "host", "content-type", "content-length"}, func(taken string) bool { return strings.EqualFold(text, taken) }) {
@@ -206,12 +207,12 @@ func (b *badKey) Error() string {
 }
 
 // secretKeys matches key names that suggest a secret.
-var secretKeys = regexp.MustCompile(`^(api_?)?(key|token)$|secret|passw|^auth|credential|^headers?$|bearer`)
+var secretKeys = pattern.New(`^(api_?)?(key|token)$|secret|passw|^auth|credential|^headers?$|bearer`)
 
 // unknownKey returns the error for an unknown key, with a suggestion.
 func unknownKey(s *spec, path []string, key string) *badKey {
 	bad := &badKey{message: "unknown setting"}
-	if secretKeys.MatchString(snake(key)) {
+	if secretKeys().MatchString(snake(key)) {
 		bad.message = "secrets must not be in the settings"
 		bad.hint = secretHint(s)
 		return bad

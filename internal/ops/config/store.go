@@ -5,9 +5,10 @@ import (
 	"fmt"
 	"net/url"
 	"path/filepath"
-	"regexp"
 	"strings"
 	"time"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // Store configures the storage of sessions.
@@ -105,10 +106,10 @@ func checkServer(scheme, text string) error {
 	return nil
 }
 
-var spaceForm = regexp.MustCompile(`^[A-Za-z0-9]{1,64}$`)
+var spaceForm = pattern.New(`^[A-Za-z0-9]{1,64}$`)
 
 func checkSpace(text string) error {
-	if !spaceForm.MatchString(text) {
+	if !spaceForm().MatchString(text) {
 		return fmt.Errorf("got %s, expected letters and digits, at most 64", quoted(text))
 	}
 	return nil

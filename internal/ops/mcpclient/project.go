@@ -10,11 +10,11 @@ import (
 	"maps"
 	"net/http"
 	"net/url"
-	"regexp"
 	"slices"
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 const (
@@ -124,7 +124,7 @@ func CheckKind(kind string, s Server) error {
 }
 
 // reference is a variable in a value.
-var reference = regexp.MustCompile(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
+var reference = pattern.New(`\$\{([A-Za-z_][A-Za-z0-9_]*)(:-[^}]*)?\}`)
 
 // expander replaces variables.
 type expander struct {
@@ -138,8 +138,8 @@ func (e *expander) expand(text string) string {
 	if e.env == nil {
 		return text
 	}
-	return reference.ReplaceAllStringFunc(text, func(found string) string {
-		m := reference.FindStringSubmatch(found)
+	return reference().ReplaceAllStringFunc(text, func(found string) string {
+		m := reference().FindStringSubmatch(found)
 		if value := e.env(m[1]); value != "" {
 			return value
 		}
@@ -159,7 +159,7 @@ func References(s Server) []string {
 	}
 	var names []string
 	for _, v := range values {
-		for _, m := range reference.FindAllStringSubmatch(v, -1) {
+		for _, m := range reference().FindAllStringSubmatch(v, -1) {
 			names = append(names, m[1])
 		}
 	}

@@ -45,7 +45,7 @@ func relate(older, newer string) relation {
 func negated(text string) bool {
 	low := strings.ToLower(strings.ReplaceAll(text, "’", "'"))
 	for word := range strings.FieldsFuncSeq(low, func(r rune) bool { return notWord(r) && r != '\'' }) {
-		if negations[word] || strings.HasSuffix(word, "n't") || strings.HasPrefix(word, "n'") {
+		if negations()[word] || strings.HasSuffix(word, "n't") || strings.HasPrefix(word, "n'") {
 			return true
 		}
 	}
@@ -54,7 +54,7 @@ func negated(text string) bool {
 
 // negations are negating words: English, German, French, Spanish, Italian, Portuguese,
 // Dutch, Swedish, Danish, Norwegian, Polish, Russian.
-var negations = set("not never no without neither nor cannot " +
+var negations = lazySet("not never no without neither nor cannot " +
 	"nicht kein keine keinen keinem keiner nie niemals ohne weder " +
 	"ne pas jamais sans aucun aucune ni " +
 	"nunca jamás sin ningún ninguna tampoco " +
@@ -64,7 +64,7 @@ var negations = set("not never no without neither nor cannot " +
 
 func withoutNegation(words []string) []string {
 	return slices.DeleteFunc(slices.Clone(words), func(w string) bool {
-		return negations[w] || w == "nev" || w == "long" || w == "always" || w == "alway" || w == "doesn" || w == "isn" || w == "don" || w == "t"
+		return negations()[w] || w == "nev" || w == "long" || w == "always" || w == "alway" || w == "doesn" || w == "isn" || w == "don" || w == "t"
 	})
 }
 

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"strings"
+	"sync"
 	"time"
 	"unicode"
 	"unicode/utf8"
@@ -23,54 +24,58 @@ type language struct {
 	phrases map[Category][]string
 }
 
-var languages = []language{
-	{
-		common: set("der die das den dem und ist sind war wird wir ich ein eine einen nicht zu auf für mit im am bis von vom bei immer"),
-		days:   map[string]int{"heute": 0, "morgen": 1, "übermorgen": 2, "gestern": -1, "vorgestern": -2},
-		before: "am", behind: set("bis ab seit von vom am für"), not: set("guten jeden am heute gestern"),
-		asked: []string{"merk dir, dass ", "merke dir, dass ", "merk dir: ", "merke dir: ", "denk daran, dass ", "vergiss nicht, dass "},
-		phrases: map[Category][]string{
-			Decision: {"haben entschieden", "haben beschlossen", "einigten uns"}, Constraint: {"niemals", "darf nicht", "dürfen nicht", "auf keinen fall"},
-			Preference: {"ich bevorzuge", "ich mag", "ich heiße", "mein name ist", "am liebsten"}, Pattern: {"immer", "grundsätzlich"},
+// languages returns the known languages other than English.
+var languages = sync.OnceValue(func() []language {
+	return []language{
+		{
+			common: set("der die das den dem und ist sind war wird wir ich ein eine einen nicht zu auf für mit im am bis von vom bei immer"),
+			days:   map[string]int{"heute": 0, "morgen": 1, "übermorgen": 2, "gestern": -1, "vorgestern": -2},
+			before: "am", behind: set("bis ab seit von vom am für"), not: set("guten jeden am heute gestern"),
+			asked: []string{"merk dir, dass ", "merke dir, dass ", "merk dir: ", "merke dir: ", "denk daran, dass ", "vergiss nicht, dass "},
+			phrases: map[Category][]string{
+				Decision: {"haben entschieden", "haben beschlossen", "einigten uns"}, Constraint: {"niemals", "darf nicht", "dürfen nicht", "auf keinen fall"},
+				Preference: {"ich bevorzuge", "ich mag", "ich heiße", "mein name ist", "am liebsten"}, Pattern: {"immer", "grundsätzlich"},
+			},
 		},
-	},
-	{
-		common: set("le la les des est sont une un et nous je du au aux pour dans sur avec que qui ne pas depuis toujours"),
-		days:   map[string]int{"aujourd'hui": 0, "demain": 1, "après-demain": 2, "hier": -1, "avant-hier": -2},
-		before: "le", behind: set("pour depuis jusqu'à avant après dès"), not: set("à"),
-		asked: []string{"souviens-toi que ", "rappelle-toi que ", "retiens que ", "n'oublie pas que ", "note que ", "notez que "},
-		phrases: map[Category][]string{
-			Decision: {"avons décidé", "on a décidé", "avons choisi"}, Constraint: {"jamais", "il ne faut pas", "obligatoire"},
-			Preference: {"je préfère", "j'aime", "je m'appelle", "mon nom est"}, Pattern: {"toujours", "d'habitude"},
+		{
+			common: set("le la les des est sont une un et nous je du au aux pour dans sur avec que qui ne pas depuis toujours"),
+			days:   map[string]int{"aujourd'hui": 0, "demain": 1, "après-demain": 2, "hier": -1, "avant-hier": -2},
+			before: "le", behind: set("pour depuis jusqu'à avant après dès"), not: set("à"),
+			asked: []string{"souviens-toi que ", "rappelle-toi que ", "retiens que ", "n'oublie pas que ", "note que ", "notez que "},
+			phrases: map[Category][]string{
+				Decision: {"avons décidé", "on a décidé", "avons choisi"}, Constraint: {"jamais", "il ne faut pas", "obligatoire"},
+				Preference: {"je préfère", "j'aime", "je m'appelle", "mon nom est"}, Pattern: {"toujours", "d'habitude"},
+			},
 		},
-	},
-	{
-		common: set("el la los las es son una un y en para con que del se lo nos yo no por siempre desde hasta"),
-		days:   map[string]int{"hoy": 0, "mañana": 1, "ayer": -1, "anteayer": -2},
-		before: "el", behind: set("hasta desde para"), not: set("la esta una cada pasado por buena"),
-		asked: []string{"recuerda que ", "recuérdalo: ", "no olvides que ", "ten en cuenta que ", "anota que "},
-		phrases: map[Category][]string{
-			Decision: {"hemos decidido", "decidimos", "acordamos"}, Constraint: {"nunca", "jamás", "no se debe", "es obligatorio"},
-			Preference: {"prefiero", "me gusta", "me llamo", "mi nombre es"}, Pattern: {"siempre", "normalmente"},
+		{
+			common: set("el la los las es son una un y en para con que del se lo nos yo no por siempre desde hasta"),
+			days:   map[string]int{"hoy": 0, "mañana": 1, "ayer": -1, "anteayer": -2},
+			before: "el", behind: set("hasta desde para"), not: set("la esta una cada pasado por buena"),
+			asked: []string{"recuerda que ", "recuérdalo: ", "no olvides que ", "ten en cuenta que ", "anota que "},
+			phrases: map[Category][]string{
+				Decision: {"hemos decidido", "decidimos", "acordamos"}, Constraint: {"nunca", "jamás", "no se debe", "es obligatorio"},
+				Preference: {"prefiero", "me gusta", "me llamo", "mi nombre es"}, Pattern: {"siempre", "normalmente"},
+			},
 		},
-	},
-}
+	}
+})
 
 // english are words that identify English, which has its own rules.
-var english = set("the a an and is are was were will be we i it to of for with on at in not that this my our")
+var english = lazySet("the a an and is are was were will be we i it to of for with on at in not that this my our")
 
 // detectLanguage returns the language of a text if it is clearly one of the known ones
 // other than English.
 func detectLanguage(text string) (language, bool) {
-	counts := make([]int, len(languages)+1)
+	known := languages()
+	counts := make([]int, len(known)+1)
 	for word := range strings.FieldsFuncSeq(strings.ToLower(text), func(r rune) bool { return notWord(r) && r != '\'' }) {
-		for i, l := range languages {
+		for i, l := range known {
 			if l.common[word] || l.days[word] != 0 && len(word) > 4 {
 				counts[i]++
 			}
 		}
-		if english[word] {
-			counts[len(languages)]++
+		if english()[word] {
+			counts[len(known)]++
 		}
 	}
 	best, second := -1, 0
@@ -85,10 +90,10 @@ func detectLanguage(text string) (language, bool) {
 			second = n
 		}
 	}
-	if best == len(languages) || counts[best] < 2 || counts[best] == second {
+	if best == len(known) || counts[best] < 2 || counts[best] == second {
 		return language{}, false
 	}
-	return languages[best], true
+	return known[best], true
 }
 
 // absolute replaces words for days in a text with dates.

@@ -2,6 +2,7 @@ package memory
 
 import (
 	"strings"
+	"sync"
 	"unicode"
 )
 
@@ -20,7 +21,7 @@ func fold(text string) string {
 		if unicode.Is(unicode.Mn, r) {
 			continue
 		}
-		if to, ok := folded[r]; ok {
+		if to, ok := folded()[r]; ok {
 			b.WriteString(to)
 			continue
 		}
@@ -30,12 +31,14 @@ func fold(text string) string {
 }
 
 // folded maps letters with accents to their replacements.
-var folded = foldings(map[string]string{
-	"a": "àáâãäåāăą", "c": "çćĉċč", "d": "ďđ", "e": "èéêëēĕėęě", "g": "ĝğġģ", "h": "ĥħ", "i": "ìíîïĩīĭįı", "j": "ĵ", "k": "ķ",
-	"l": "ĺļľŀł", "n": "ñńņňŉ", "o": "òóôõöøōŏő", "r": "ŕŗř", "s": "śŝşš", "t": "ţťŧ", "u": "ùúûüũūŭůűų", "w": "ŵ", "y": "ýÿŷ", "z": "źżž",
-	"A": "ÀÁÂÃÄÅĀĂĄ", "C": "ÇĆĈĊČ", "D": "ĎĐ", "E": "ÈÉÊËĒĔĖĘĚ", "G": "ĜĞĠĢ", "H": "ĤĦ", "I": "ÌÍÎÏĨĪĬĮİ", "J": "Ĵ", "K": "Ķ",
-	"L": "ĹĻĽĿŁ", "N": "ÑŃŅŇ", "O": "ÒÓÔÕÖØŌŎŐ", "R": "ŔŖŘ", "S": "ŚŜŞŠ", "T": "ŢŤŦ", "U": "ÙÚÛÜŨŪŬŮŰŲ", "W": "Ŵ", "Y": "ÝŶŸ", "Z": "ŹŻŽ",
-	"ss": "ß", "ae": "æ", "oe": "œ",
+var folded = sync.OnceValue(func() map[rune]string {
+	return foldings(map[string]string{
+		"a": "àáâãäåāăą", "c": "çćĉċč", "d": "ďđ", "e": "èéêëēĕėęě", "g": "ĝğġģ", "h": "ĥħ", "i": "ìíîïĩīĭįı", "j": "ĵ", "k": "ķ",
+		"l": "ĺļľŀł", "n": "ñńņňŉ", "o": "òóôõöøōŏő", "r": "ŕŗř", "s": "śŝşš", "t": "ţťŧ", "u": "ùúûüũūŭůűų", "w": "ŵ", "y": "ýÿŷ", "z": "źżž",
+		"A": "ÀÁÂÃÄÅĀĂĄ", "C": "ÇĆĈĊČ", "D": "ĎĐ", "E": "ÈÉÊËĒĔĖĘĚ", "G": "ĜĞĠĢ", "H": "ĤĦ", "I": "ÌÍÎÏĨĪĬĮİ", "J": "Ĵ", "K": "Ķ",
+		"L": "ĹĻĽĿŁ", "N": "ÑŃŅŇ", "O": "ÒÓÔÕÖØŌŎŐ", "R": "ŔŖŘ", "S": "ŚŜŞŠ", "T": "ŢŤŦ", "U": "ÙÚÛÜŨŪŬŮŰŲ", "W": "Ŵ", "Y": "ÝŶŸ", "Z": "ŹŻŽ",
+		"ss": "ß", "ae": "æ", "oe": "œ",
+	})
 })
 
 func foldings(lists map[string]string) map[rune]string {
@@ -64,7 +67,7 @@ func terms(text string) []string {
 	var found []string
 	seen := make(map[string]bool)
 	add := func(word string) {
-		if word == "" || common[word] || len(found) == maxWords {
+		if word == "" || common()[word] || len(found) == maxWords {
 			return
 		}
 		if word = stem(word); !seen[word] {
@@ -94,9 +97,14 @@ func terms(text string) []string {
 }
 
 // common are stop words.
-var common = set("a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is it its " +
+var common = lazySet("a an and are as at be been but by can could did do does for from had has have he her him his how i if in into is it its " +
 	"just me my no not of on or our please she should so some than that the their them then there these they this to too us was we were what " +
 	"when where which who will with would you your im ive dont about also any")
+
+// lazySet returns a function that splits the words on its first call.
+func lazySet(words string) func() map[string]bool {
+	return sync.OnceValue(func() map[string]bool { return set(words) })
+}
 
 func set(words string) map[string]bool {
 	all := make(map[string]bool)

@@ -3,13 +3,13 @@ package modelchoice
 import (
 	"cmp"
 	"fmt"
-	"regexp"
 	"slices"
 	"strconv"
 	"strings"
 
 	"firn.dev"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/base/typo"
 )
 
@@ -160,14 +160,14 @@ func hasWords(name, words string) bool {
 }
 
 var (
-	versionPart = regexp.MustCompile(`^v?\d+$|^latest$|^preview$|^exp$`)
-	numberPart  = regexp.MustCompile(`\d+`)
+	versionPart = pattern.New(`^v?\d+$|^latest$|^preview$|^exp$`)
+	numberPart  = pattern.New(`\d+`)
 )
 
 // family returns the words of a name without versions and dates, sorted, since vendors changed
 // their order: claude-3-5-sonnet and claude-sonnet-4-5 are one family.
 func family(name string) string {
-	words := slices.DeleteFunc(strings.Split(plain(name), "-"), versionPart.MatchString)
+	words := slices.DeleteFunc(strings.Split(plain(name), "-"), versionPart().MatchString)
 	slices.Sort(words)
 	return strings.Join(words, "-")
 }
@@ -180,7 +180,7 @@ func compareVersions(a, b string) int {
 }
 
 func versionOf(id string) (version []int) {
-	for _, text := range numberPart.FindAllString(id, -1) {
+	for _, text := range numberPart().FindAllString(id, -1) {
 		if n, err := strconv.Atoi(text); err == nil && len(text) < 4 {
 			version = append(version, n)
 		}

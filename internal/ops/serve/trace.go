@@ -3,9 +3,9 @@ package serve
 import (
 	"cmp"
 	"context"
-	"regexp"
 
 	"firn.dev/agent"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/gateway/trace"
 )
 
@@ -34,7 +34,7 @@ func (h *Instance) openTracer() {
 
 // callName matches call IDs that are safe to record. Models choose these IDs, so others are
 // omitted.
-var callName = regexp.MustCompile(`^[A-Za-z0-9_.:-]{1,64}$`)
+var callName = pattern.New(`^[A-Za-z0-9_.:-]{1,64}$`)
 
 // around returns the function that traces the steps of turns.
 func (h *Instance) around() func(context.Context, agent.Run, agent.Step) (context.Context, func(string)) {
@@ -48,7 +48,7 @@ func (h *Instance) around() func(context.Context, agent.Run, agent.Step) (contex
 		case agent.StepTool:
 			ctx, span = h.tracer.Start(ctx, trace.OperationTool+" "+s.Name, trace.Internal, conversation,
 				trace.String(trace.OperationName, trace.OperationTool), trace.String(trace.ToolName, s.Name), trace.String(trace.ToolType, "function"))
-			if callName.MatchString(s.Call) {
+			if callName().MatchString(s.Call) {
 				span.Set(trace.String(trace.ToolCallID, s.Call))
 			}
 		default:

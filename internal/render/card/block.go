@@ -3,11 +3,11 @@ package card
 import (
 	"bytes"
 	"encoding/json"
-	"regexp"
 	"strings"
 	"unicode"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/render/richtext"
 	"firn.dev/wire"
 )
@@ -178,7 +178,7 @@ func (t *builder) add(b wire.Block) {
 }
 
 // escapedColors matches terminal colors as escaped in JSON.
-var escapedColors = regexp.MustCompile(`\\u001b\[[0-9;]*[A-Za-z]`)
+var escapedColors = pattern.New(`\\u001b\[[0-9;]*[A-Za-z]`)
 
 // readable returns the displayed form of a text, masked if configured. Masking applies to
 // the displayed form, because color codes may separate the characters of a secret.
@@ -190,7 +190,7 @@ func (t *builder) readable(text string) string {
 		text = richtext.Printed(text)
 	}
 	if strings.Contains(text, `\u001b[`) {
-		text = escapedColors.ReplaceAllString(text, "")
+		text = escapedColors().ReplaceAllString(text, "")
 	}
 	return t.o.Mask(text)
 }

@@ -3,11 +3,11 @@ package card
 import (
 	"encoding/json"
 	"math"
-	"regexp"
 	"strconv"
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/render/richtext"
 	"firn.dev/wire"
 )
@@ -71,9 +71,9 @@ func readDetails(block *wire.Block, details json.RawMessage) {
 // Patterns of the results of commands. Codex prints a header, Claude Code begins with the
 // exit code, and pi and firn end with it.
 var (
-	codexHead = regexp.MustCompile(`^(?:(?:Chunk ID|Wall time|Exit code|Process exited with code|Process running with session ID|Original token count|Total output lines)\b[^\n]*\n){1,8}Output:\n`)
-	exitLine  = regexp.MustCompile(`(?:Exit code:?|exited with code|exit code) (-?[0-9]{1,6})\b`)
-	wallTime  = regexp.MustCompile(`Wall time: ([0-9]{1,9}(?:\.[0-9]{1,9})?) sec`)
+	codexHead = pattern.New(`^(?:(?:Chunk ID|Wall time|Exit code|Process exited with code|Process running with session ID|Original token count|Total output lines)\b[^\n]*\n){1,8}Output:\n`)
+	exitLine  = pattern.New(`(?:Exit code:?|exited with code|exit code) (-?[0-9]{1,6})\b`)
+	wallTime  = pattern.New(`Wall time: ([0-9]{1,9}(?:\.[0-9]{1,9})?) sec`)
 )
 
 // readOutcome takes the exit code and the time of a command from its result, and returns
@@ -92,8 +92,8 @@ func readOutcome(block *wire.Block, text string) string {
 			return old.Output
 		}
 	}
-	if head := codexHead.FindString(text); head != "" {
-		if m := wallTime.FindStringSubmatch(head); m != nil {
+	if head := codexHead().FindString(text); head != "" {
+		if m := wallTime().FindStringSubmatch(head); m != nil {
 			seconds, _ := strconv.ParseFloat(m[1], 64) // it matched
 			block.Ms = millis(seconds)
 		}
@@ -121,7 +121,7 @@ func millis(seconds float64) int64 {
 }
 
 func exitCode(line string) *int {
-	m := exitLine.FindStringSubmatch(line)
+	m := exitLine().FindStringSubmatch(line)
 	if m == nil {
 		return nil
 	}

@@ -1,8 +1,9 @@
 package markdown
 
 import (
-	"regexp"
 	"strings"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // block is the classification of a line.
@@ -29,18 +30,18 @@ const (
 )
 
 var (
-	fenceLine   = regexp.MustCompile("^ {0,3}(`{3,}|~{3,})([^`]*)$")
-	headingLine = regexp.MustCompile(`^ {0,3}(#{1,6})[ \t]+(.*)$`)
-	itemLine    = regexp.MustCompile(`^([ \t]*)([-*+]|[0-9]{1,9}[.)])([ \t]+)(.*)$`)
-	quoteLine   = regexp.MustCompile(`^ {0,3}((?:> ?)+)(.*)$`)
-	ruleLine    = regexp.MustCompile(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
-	indentation = regexp.MustCompile(`^[ \t]*`)
+	fenceLine   = pattern.New("^ {0,3}(`{3,}|~{3,})([^`]*)$")
+	headingLine = pattern.New(`^ {0,3}(#{1,6})[ \t]+(.*)$`)
+	itemLine    = pattern.New(`^([ \t]*)([-*+]|[0-9]{1,9}[.)])([ \t]+)(.*)$`)
+	quoteLine   = pattern.New(`^ {0,3}((?:> ?)+)(.*)$`)
+	ruleLine    = pattern.New(`^ {0,3}(?:(?:- *){3,}|(?:\* *){3,}|(?:_ *){3,})$`)
+	indentation = pattern.New(`^[ \t]*`)
 	// unclear matches the start of a line whose kind is still undetermined.
-	unclear = regexp.MustCompile("^[ \\t]*(?:[-*_ \\t]*|#{1,6}|[0-9]{1,9}[.)]?|\\+|`{1,2}|~{1,2}|(?:> ?)+|(?:[-*+]|[0-9]{1,9}[.)])[ \\t]+)$")
+	unclear = pattern.New("^[ \\t]*(?:[-*_ \\t]*|#{1,6}|[0-9]{1,9}[.)]?|\\+|`{1,2}|~{1,2}|(?:> ?)+|(?:[-*+]|[0-9]{1,9}[.)])[ \\t]+)$")
 )
 
 // undecided reports whether the kind of an incomplete line may still change.
-func undecided(line string) bool { return unclear.MatchString(line) }
+func undecided(line string) bool { return unclear().MatchString(line) }
 
 // classify determines the kind of a line outside of code blocks.
 func classify(line string) block {
@@ -50,26 +51,26 @@ func classify(line string) block {
 		return block{kind: blank}
 	case strings.HasPrefix(trimmed, "|"):
 		return block{kind: verbatim}
-	case ruleLine.MatchString(line):
+	case ruleLine().MatchString(line):
 		return block{kind: rule}
 	}
-	if m := fenceLine.FindStringSubmatch(line); m != nil {
+	if m := fenceLine().FindStringSubmatch(line); m != nil {
 		return block{kind: fenced, marker: m[1]}
 	}
-	if m := headingLine.FindStringSubmatch(line); m != nil {
+	if m := headingLine().FindStringSubmatch(line); m != nil {
 		return block{kind: heading, first: m[1] + " ", style: dim, text: m[2]}
 	}
-	if m := itemLine.FindStringSubmatch(line); m != nil {
+	if m := itemLine().FindStringSubmatch(line); m != nil {
 		marker := m[2]
 		if strings.Contains("-*+", marker) {
 			marker = "•"
 		}
 		return block{kind: item, first: spaces(m[1]) + marker + " ", text: m[4]}
 	}
-	if m := quoteLine.FindStringSubmatch(line); m != nil {
+	if m := quoteLine().FindStringSubmatch(line); m != nil {
 		return block{kind: quote, first: strings.Repeat("│ ", strings.Count(m[1], ">")), style: dim, text: m[2]}
 	}
-	lead := indentation.FindString(line)
+	lead := indentation().FindString(line)
 	return block{kind: paragraph, first: spaces(lead), text: line[len(lead):]}
 }
 

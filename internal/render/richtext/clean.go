@@ -2,11 +2,11 @@ package richtext
 
 import (
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode/utf8"
 
 	"firn.dev"
+	"firn.dev/internal/base/pattern"
 )
 
 // visible makes invisible characters visible or harmless. It escapes characters that change
@@ -52,10 +52,10 @@ func Hidden(r rune) bool {
 }
 
 // escapes matches terminal control sequences: colors, cursor movement, titles and links.
-var escapes = regexp.MustCompile(escape)
+var escapes = pattern.New(escape)
 
 // firstEscape is a control sequence at the start of a text.
-var firstEscape = regexp.MustCompile("^(?:" + escape + ")")
+var firstEscape = pattern.New("^(?:" + escape + ")")
 
 const escape = "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[PX^_][^\x1b]*(?:\x1b\\\\)?|[ -/]*[0-~])"
 
@@ -63,7 +63,7 @@ const escape = "\x1b(?:\\[[0-?]*[ -/]*[@-~]|\\][^\x07\x1b]*(?:\x07|\x1b\\\\)?|[P
 // sequences and overwritten text.
 func Printed(text string) string {
 	if strings.IndexByte(text, 0x1b) >= 0 {
-		text = escapes.ReplaceAllString(text, "")
+		text = escapes().ReplaceAllString(text, "")
 	}
 	if strings.IndexByte(text, '\r') < 0 {
 		return text

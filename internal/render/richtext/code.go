@@ -2,9 +2,9 @@ package richtext
 
 import (
 	"html"
-	"regexp"
 	"strings"
 
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/render/highlight"
 )
 
@@ -16,11 +16,11 @@ func Code(language, code string) string { return codeHTML(language, visible(code
 const colorBytes = 256 << 10
 
 // languageName matches the names of languages that are shown, even if they have no colors.
-var languageName = regexp.MustCompile(`^[a-z0-9+#-]{1,20}$`)
+var languageName = pattern.New(`^[a-z0-9+#-]{1,20}$`)
 
 func codeHTML(language, code string) string {
 	g, ok := highlight.Lookup(language)
-	if name := strings.ToLower(language); !ok && languageName.MatchString(name) {
+	if name := strings.ToLower(language); !ok && languageName().MatchString(name) {
 		return `<pre class="code"><code class="language-` + name + `">` + html.EscapeString(code) + `</code></pre>`
 	}
 	if !ok || len(code) > colorBytes {

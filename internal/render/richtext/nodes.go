@@ -102,7 +102,11 @@ func safeAddress(address string) string {
 	default:
 		return ""
 	}
-	return u.String()
+	address = u.String()
+	if again, err := url.Parse(address); err != nil || again.String() != address || strings.ContainsAny(address, " \t\r\n") {
+		return "" // a browser may read it in another way
+	}
+	return address
 }
 
 // anchor returns the start tag of a link. It sends no referrer and gives the target no

@@ -2,12 +2,13 @@ package richtext
 
 import (
 	"html"
-	"regexp"
 
 	"github.com/yuin/goldmark/ast"
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/text"
 	"github.com/yuin/goldmark/util"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // kindNoteRef and kindNote are the kinds of references to footnotes, and of footnotes.
@@ -41,8 +42,8 @@ func (*note) Kind() ast.NodeKind { return kindNote }
 func (n *note) Dump(source []byte, level int) { ast.DumpHelper(n, source, level, nil, nil) }
 
 var (
-	noteLabel = regexp.MustCompile(`^\[\^([A-Za-z0-9_-]{1,20})\]`)
-	noteStart = regexp.MustCompile(`^\[\^([A-Za-z0-9_-]{1,20})\]:[ \t]*`)
+	noteLabel = pattern.New(`^\[\^([A-Za-z0-9_-]{1,20})\]`)
+	noteStart = pattern.New(`^\[\^([A-Za-z0-9_-]{1,20})\]:[ \t]*`)
 )
 
 // noteParser parses footnotes and the references to them. A reference has no address of
@@ -55,7 +56,7 @@ func (noteParser) Trigger() []byte { return []byte{'['} }
 // Parse implements [parser.InlineParser].
 func (noteParser) Parse(_ ast.Node, block text.Reader, _ parser.Context) ast.Node {
 	line, _ := block.PeekLine()
-	m := noteLabel.FindSubmatch(line)
+	m := noteLabel().FindSubmatch(line)
 	if m == nil {
 		return nil
 	}
@@ -70,7 +71,7 @@ func (noteParser) Open(_ ast.Node, reader text.Reader, pc parser.Context) (ast.N
 	if at < 0 {
 		return nil, parser.NoChildren
 	}
-	m := noteStart.FindSubmatch(line[at:])
+	m := noteStart().FindSubmatch(line[at:])
 	if m == nil || segment.Padding > 0 {
 		return nil, parser.NoChildren
 	}

@@ -1,38 +1,103 @@
 package richtext
 
 import (
-	"regexp"
-	"sync"
-
-	"github.com/microcosm-cc/bluemonday"
+	"html"
+	"strings"
 )
 
-// sanitize removes everything that the renderer does not produce. It is a second line of
-// defense and should never change anything.
-func sanitize(html string) string { return policy().Sanitize(html) }
+// checked returns HTML of the renderer with uniform escapes. It reports false if the HTML
+// has anything but the elements and attributes that the renderer produces. It is a second
+// line of defense: every tag must be written exactly as the renderer writes tags, so nothing
+// that a browser could read in another way passes.
+func checked(text string) (string, bool) {
+	var b strings.Builder
+	b.Grow(len(text) + len(text)/8)
+	for text != "" {
+		before, rest, found := strings.Cut(text, "<")
+		b.WriteString(escapedAgain(before))
+		if !found {
+			break
+		}
+		tag, after, closed := strings.Cut(rest, ">")
+		if !closed || !writeTag(&b, tag) {
+			return "", false
+		}
+		text = after
+	}
+	return b.String(), true
+}
 
-// policy lists the allowed HTML elements and attributes.
-var policy = sync.OnceValue(func() *bluemonday.Policy {
-	p := bluemonday.NewPolicy()
-	p.AllowElements("p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "em", "strong", "del", "table", "thead", "tbody", "tr", "kbd", "sub", "sup")
-	p.AllowElements("pre", "code", "span", "th", "td", "a")
-	p.AllowNoAttrs().OnElements("span", "a")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^h[a-z]$`)).OnElements("span")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(?:language-[a-z0-9+#-]{1,20}|math|math display)$`)).OnElements("code")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^(code|plain)$`)).OnElements("pre")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^image$`)).OnElements("a")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^note$`)).OnElements("p")
-	p.AllowAttrs("class").Matching(regexp.MustCompile(`^note-(ref|label)$`)).OnElements("sup")
-	p.AllowAttrs("start").Matching(regexp.MustCompile(`^[0-9]{1,9}$`)).OnElements("ol")
-	p.AllowAttrs("align").Matching(regexp.MustCompile(`^(left|right|center)$`)).OnElements("th", "td")
-	p.AllowURLSchemes("http", "https", "mailto")
-	p.RequireParseableURLs(true)
-	p.AllowRelativeURLs(false)
-	p.AllowAttrs("href").OnElements("a")
-	p.AllowAttrs("target").Matching(regexp.MustCompile(`^_blank$`)).OnElements("a")
-	p.AllowAttrs("rel").Matching(regexp.MustCompile(`^noopener noreferrer nofollow$`)).OnElements("a")
-	p.RequireNoFollowOnLinks(true)
-	p.RequireNoReferrerOnLinks(true)
-	p.AddTargetBlankToFullyQualifiedLinks(true)
-	return p
-})
+// escapedAgain returns escaped text with the same escapes for the same characters.
+func escapedAgain(text string) string {
+	if !strings.ContainsAny(text, "&>'\"\r") {
+		return text
+	}
+	text = strings.ReplaceAll(strings.ReplaceAll(text, "\r\n", "\n"), "\r", "\n")
+	return html.EscapeString(html.UnescapeString(text))
+}
+
+// writeTag writes a tag, given without its angle brackets. It reports false if the tag is
+// not allowed.
+func writeTag(b *strings.Builder, tag string) bool {
+	if name, end := strings.CutPrefix(tag, "/"); end {
+		b.WriteString("</" + name + ">")
+		return allowedElement(name)
+	}
+	name, attributes, spaced := strings.Cut(tag, " ")
+	if !allowedElement(name) || spaced && attributes == "" {
+		return false
+	}
+	b.WriteString("<" + name)
+	for attributes != "" {
+		key, rest, ok := strings.Cut(attributes, `="`)
+		value, rest, closed := strings.Cut(rest, `"`)
+		value = html.UnescapeString(value)
+		if !ok || !closed || rest == " " || rest != "" && rest[0] != ' ' || !allowedAttribute(name, key, value) {
+			return false
+		}
+		b.WriteString(" " + key + `="` + html.EscapeString(value) + `"`)
+		attributes = strings.TrimPrefix(rest, " ")
+	}
+	b.WriteString(">")
+	return true
+}
+
+// allowedElement reports whether the renderer produces an element.
+func allowedElement(name string) bool {
+	switch name {
+	case "p", "br", "hr", "h3", "h4", "h5", "h6", "blockquote", "ul", "ol", "li", "em", "strong", "del",
+		"table", "thead", "tbody", "tr", "th", "td", "kbd", "sub", "sup", "pre", "code", "span", "a":
+		return true
+	}
+	return false
+}
+
+// allowedAttribute reports whether the renderer produces an attribute of an allowed element.
+func allowedAttribute(element, key, value string) bool {
+	switch element + " " + key {
+	case "span class":
+		return len(value) == 2 && value[0] == 'h' && value[1] >= 'a' && value[1] <= 'z'
+	case "code class":
+		name, named := strings.CutPrefix(value, "language-")
+		return value == "math" || value == "math display" || named && languageName().MatchString(name)
+	case "pre class":
+		return value == "code" || value == "plain"
+	case "a class":
+		return value == "image"
+	case "p class":
+		return value == "note"
+	case "sup class":
+		return value == "note-ref" || value == "note-label"
+	case "ol start":
+		return len(value) > 0 && len(value) <= 9 && strings.Trim(value, "0123456789") == ""
+	case "th align", "td align":
+		return value == "left" || value == "right" || value == "center"
+	case "a href":
+		return safeAddress(value) == value
+	case "a target":
+		return value == "_blank"
+	case "a rel":
+		return value == "noopener noreferrer nofollow"
+	}
+	return false
+}

@@ -12,7 +12,6 @@ package richtext
 import (
 	"bytes"
 	"html"
-	"regexp"
 	"strings"
 	"sync"
 
@@ -21,6 +20,8 @@ import (
 	"github.com/yuin/goldmark/parser"
 	"github.com/yuin/goldmark/renderer"
 	"github.com/yuin/goldmark/util"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // Markdown renders Markdown as HTML. The result is the concatenation of [Blocks].
@@ -57,7 +58,10 @@ func (p piece) html() string {
 	if err := converter().Convert([]byte(source), &b); err != nil {
 		return Plain(p.text) // not expected: writing to a buffer does not fail
 	}
-	return sanitize(b.String())
+	if block, ok := checked(b.String()); ok {
+		return block
+	}
+	return Plain(p.text) // not expected: the renderer produces only what is allowed
 }
 
 const (
@@ -137,7 +141,7 @@ func Plain(text string) string {
 func Inline(text string) string { return html.EscapeString(visible(text)) }
 
 // Text returns the readable text of HTML produced by this package.
-func Text(said string) string { return html.UnescapeString(tags.ReplaceAllString(said, "")) }
+func Text(said string) string { return html.UnescapeString(tags().ReplaceAllString(said, "")) }
 
 // tags matches tags in this package's HTML, where all other angle brackets are escaped.
-var tags = regexp.MustCompile(`<[^>]*>`)
+var tags = pattern.New(`<[^>]*>`)

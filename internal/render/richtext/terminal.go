@@ -73,7 +73,7 @@ func (s *screen) control(text string) string {
 		s.out.WriteByte('\n')
 		return text[1:]
 	}
-	at := firstEscape.FindStringIndex(text)
+	at := firstEscape().FindStringIndex(text)
 	if at == nil {
 		return text[1:] // an incomplete sequence
 	}

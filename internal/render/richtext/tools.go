@@ -3,9 +3,9 @@ package richtext
 import (
 	"html"
 	"path"
-	"regexp"
 	"strings"
 
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/render/highlight"
 )
 
@@ -30,20 +30,20 @@ func Arguments(text string) string {
 }
 
 // numbered matches a line with a number, as tools print files.
-var numbered = regexp.MustCompile(`^ *([0-9]{1,9})(?:→|\t|\| ?)`)
+var numbered = pattern.New(`^ *([0-9]{1,9})(?:→|\t|\| ?)`)
 
 // File renders the content of a file with the colors of its type. Line numbers that a tool
 // has added are set apart.
 func File(name, text string) string {
 	text = visible(Printed(text))
 	ext := strings.TrimPrefix(path.Ext(strings.ReplaceAll(name, `\`, "/")), ".")
-	if !numbered.MatchString(text) {
+	if !numbered().MatchString(text) {
 		return codeHTML(ext, text)
 	}
 	lines := strings.Split(text, "\n")
 	numbers := make([]string, len(lines))
 	for i, line := range lines {
-		if m := numbered.FindStringSubmatch(line); m != nil {
+		if m := numbered().FindStringSubmatch(line); m != nil {
 			numbers[i], lines[i] = m[1], line[len(m[0]):]
 		}
 	}
@@ -121,8 +121,8 @@ func Todos(text string) string {
 
 // hit matches a line of the output of grep, linked one of a list of links in JSON.
 var (
-	hit    = regexp.MustCompile(`^((?:[A-Za-z]:[\\/])?[^:\s][^:]{0,400}):([0-9]{1,9})[:-] ?(.*)$`)
-	linked = regexp.MustCompile(`\{"title":"((?:[^"\\]|\\.)*)","url":"(https?://[^"\\]+)"`)
+	hit    = pattern.New(`^((?:[A-Za-z]:[\\/])?[^:\s][^:]{0,400}):([0-9]{1,9})[:-] ?(.*)$`)
+	linked = pattern.New(`\{"title":"((?:[^"\\]|\\.)*)","url":"(https?://[^"\\]+)"`)
 )
 
 // mostHits is the largest number of hits that are rendered as a list.
@@ -140,7 +140,7 @@ func Hits(text string) string {
 	file := ""
 	for line := range strings.Lines(text) {
 		line = strings.TrimRight(line, "\r\n")
-		if m := hit.FindStringSubmatch(line); m != nil {
+		if m := hit().FindStringSubmatch(line); m != nil {
 			if m[1] != file {
 				file = m[1]
 				b.WriteString(`<li class="hit-file">` + html.EscapeString(file) + "</li>")
@@ -148,7 +148,7 @@ func Hits(text string) string {
 			b.WriteString(`<li class="hit"><span class="ln">` + m[2] + "</span><code>" + html.EscapeString(m[3]) + "</code></li>")
 			continue
 		}
-		if all := linked.FindAllStringSubmatch(line, 100); all != nil {
+		if all := linked().FindAllStringSubmatch(line, 100); all != nil {
 			for _, m := range all {
 				b.WriteString(linkItem(m[1], m[2]))
 			}

@@ -4,12 +4,12 @@ import (
 	"context"
 	"errors"
 	"fmt"
-	"regexp"
 	"slices"
 	"strings"
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -57,7 +57,7 @@ func advise(err error, o Options) error {
 
 // authFailure matches the gateway's message about a rejected API key. The group is the
 // provider.
-var authFailure = regexp.MustCompile(`(?:^|: )([^/: ]+)/[^ ]*: (?:API key rejected|no API key|access denied)`)
+var authFailure = pattern.New(`(?:^|: )([^/: ]+)/[^ ]*: (?:API key rejected|no API key|access denied)`)
 
 // advice returns the hint for an error, and its kind if the error does not wrap it.
 func advice(err error, o Options) (hint string, kind error) {
@@ -88,7 +88,7 @@ func advice(err error, o Options) (hint string, kind error) {
 		return "", nil
 	}
 	if p.Kind == wire.Upstream {
-		if who := authFailure.FindStringSubmatch(p.Message); who != nil {
+		if who := authFailure().FindStringSubmatch(p.Message); who != nil {
 			return authHint(who[1], o), ErrKeyRejected
 		}
 		if p.Hint == "" {

@@ -34,7 +34,8 @@ func (p *program) completeAll(root *cobra.Command) {
 	var walk func(cmd *cobra.Command)
 	walk = func(cmd *cobra.Command) {
 		for name, complete := range flags {
-			if cmd.LocalFlags().Lookup(name) != nil {
+			// Not LocalFlags: for each command it merges the flags of all commands above.
+			if cmd.Flags().Lookup(name) != nil || cmd.PersistentFlags().Lookup(name) != nil {
 				_ = cmd.RegisterFlagCompletionFunc(name, complete) // the flag already has a completion
 			}
 		}

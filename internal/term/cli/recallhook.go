@@ -4,10 +4,10 @@ import (
 	"encoding/json"
 	"errors"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
+	"firn.dev/internal/base/pattern"
 	"firn.dev/wire"
 )
 
@@ -60,7 +60,7 @@ func readRecallQuery(data []byte, prompt bool) recallQuery {
 }
 
 // patchedFile matches the first file of a patch of Codex.
-var patchedFile = regexp.MustCompile(`(?m)^\*\*\* (?:Update|Add|Delete) File: (.+)$`)
+var patchedFile = pattern.New(`(?m)^\*\*\* (?:Update|Add|Delete) File: (.+)$`)
 
 // toolFile returns the file that a tool call is about, or "".
 func toolFile(input json.RawMessage) string {
@@ -75,7 +75,7 @@ func toolFile(input json.RawMessage) string {
 	}
 	for _, name := range []string{"input", "patch", "command"} {
 		if text, ok := fields[name].(string); ok {
-			if m := patchedFile.FindStringSubmatch(text); m != nil {
+			if m := patchedFile().FindStringSubmatch(text); m != nil {
 				return strings.TrimSpace(m[1])
 			}
 		}

@@ -9,12 +9,12 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
-	"regexp"
 	"slices"
 	"strings"
 
 	"firn.dev"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/render/prose"
@@ -46,7 +46,7 @@ var piExtension string
 const extensionMark = "// Written by firn recall --install pi."
 
 // recallCommandLine matches the command of a hook that firn installed.
-var recallCommandLine = regexp.MustCompile(` recall --for-(prompt|file -)$`)
+var recallCommandLine = pattern.New(` recall --for-(prompt|file -)$`)
 
 // recallTarget returns a tool by name, and the path of its file.
 func (p findCommands) recallTarget(name string) (recallTool, string, error) {
@@ -263,7 +263,7 @@ func otherGroups(raw json.RawMessage) ([]json.RawMessage, error) {
 				Command string `json:"command"`
 			} `json:"hooks"`
 		}
-		return json.Unmarshal(raw, &group) == nil && len(group.Hooks) == 1 && recallCommandLine.MatchString(group.Hooks[0].Command)
+		return json.Unmarshal(raw, &group) == nil && len(group.Hooks) == 1 && recallCommandLine().MatchString(group.Hooks[0].Command)
 	}), nil
 }
 

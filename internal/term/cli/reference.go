@@ -6,7 +6,6 @@ import (
 	"fmt"
 	"os"
 	"path/filepath"
-	"regexp"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -14,6 +13,7 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/pattern"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -57,11 +57,11 @@ func (p *program) latest(ctx context.Context, c *client.Client, agent string) (w
 }
 
 // partName matches the name of a transcript or of a further part of one.
-var partName = regexp.MustCompile(`^(.+?)(?:_part[0-9]+)?\.jsonl$`)
+var partName = pattern.New(`^(.+?)(?:_part[0-9]+)?\.jsonl$`)
 
 // idOfPath returns the session of the file at a path.
 func idOfPath(path string) (firn.ID, bool) {
-	name := partName.FindStringSubmatch(filepath.Base(path))
+	name := partName().FindStringSubmatch(filepath.Base(path))
 	if name == nil {
 		return "", false
 	}

@@ -2,8 +2,9 @@ package openclaw
 
 import (
 	"net/url"
-	"regexp"
 	"strings"
+
+	"firn.dev/internal/base/pattern"
 )
 
 // ext is the extension of transcripts.
@@ -22,10 +23,10 @@ type fileName struct {
 }
 
 // archivedName matches the suffix of an archived file.
-var archivedName = regexp.MustCompile(`^(reset|deleted|bak)\.(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d{3})?Z)$`)
+var archivedName = pattern.New(`^(reset|deleted|bak)\.(\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}(?:\.\d{3})?Z)$`)
 
 // forkedName matches pi's file names, which forks of threads use.
-var forkedName = regexp.MustCompile(`^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z_(.+)$`)
+var forkedName = pattern.New(`^\d{4}-\d{2}-\d{2}T\d{2}-\d{2}-\d{2}-\d{3}Z_(.+)$`)
 
 // parseName parses a file name. It returns false if it is not a transcript's.
 func parseName(name string) (f fileName, ok bool) {
@@ -35,13 +36,13 @@ func parseName(name string) (f fileName, ok bool) {
 		return f, false
 	}
 	if rest != "" {
-		m := archivedName.FindStringSubmatch(strings.TrimPrefix(rest, "."))
+		m := archivedName().FindStringSubmatch(strings.TrimPrefix(rest, "."))
 		if m == nil || rest[0] != '.' {
 			return f, false
 		}
 		f.reason, f.at = m[1], m[2]
 	}
-	if m := forkedName.FindStringSubmatch(stem); m != nil {
+	if m := forkedName().FindStringSubmatch(stem); m != nil {
 		stem = m[1]
 	}
 	f.id = stem
