@@ -3,8 +3,11 @@ package gateway_test
 import (
 	"context"
 	"fmt"
+	"maps"
 	"os"
 	"path/filepath"
+	"runtime"
+	"slices"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -15,6 +18,7 @@ import (
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/index"
 	"firn.dev/internal/gateway"
+	"firn.dev/internal/gateway/view"
 	"firn.dev/provider/scripted"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
@@ -223,4 +227,80 @@ func TestUsageReportCost(t *testing.T) {
 		t.Errorf("a report takes %d operations and %d bytes in a home of 300 sessions, %d and %d in one of 30", largeOps, largeBytes, smallOps, smallBytes)
 	}
 	t.Logf("30 sessions: %d operations, %d bytes; 300: %d and %d", smallOps, smallBytes, largeOps, largeBytes)
+}
+
+// TestSessionPageCost checks that pages of sessions, with filters and in other orders, and
+// sums of usage need as many file operations and bytes in a home with eight times the
+// sessions, also after a session has changed. Pages also make as many allocations.
+func TestSessionPageCost(t *testing.T) {
+	type cost struct{ ops, bytes, allocs int64 }
+	tag, err := store.NewTags([]string{"rare"})
+	if err != nil {
+		t.Fatal(err)
+	}
+	lists := map[string]func(g *gateway.Gateway) (int, error){}
+	list := func(name string, q gateway.SessionQuery) {
+		q.Limit = 10
+		lists[name] = func(g *gateway.Gateway) (int, error) {
+			page, err := g.Sessions(t.Context(), q)
+			if err == nil && page.Total < len(page.Items) {
+				err = fmt.Errorf("%d of %d are listed", len(page.Items), page.Total)
+			}
+			return len(page.Items), err
+		}
+	}
+	list("all", gateway.SessionQuery{})
+	list("tagged", gateway.SessionQuery{Tag: "rare"})
+	list("with a text", gateway.SessionQuery{Text: "telegram:direct:0003"})
+	list("archived", gateway.SessionQuery{Archived: true})
+	list("since", gateway.SessionQuery{Since: time.Now().Add(-time.Hour)})
+	list("by title", gateway.SessionQuery{Sort: "title"})
+	for _, by := range []string{view.ByDay, view.ByAgent} {
+		lists["usage by "+by] = func(g *gateway.Gateway) (int, error) {
+			s, err := g.Usage(t.Context(), view.UsageQuery{By: by})
+			return len(s.Rows), err
+		}
+	}
+	costs := func(sessions int) map[string]cost {
+		g, st, fsys := homeWithKeys(t, sessions, 5)
+		keyed, _ := store.As[store.Keyed](st)
+		id, err := keyed.Lookup(t.Context(), "agent:main:telegram:direct:0003")
+		if err != nil {
+			t.Fatal(err)
+		}
+		change := func() {
+			t.Helper()
+			if _, err := st.Append(t.Context(), id, store.Any, tag); err != nil {
+				t.Fatal(err)
+			}
+		}
+		change()
+		all := make(map[string]cost)
+		for _, name := range slices.Sorted(maps.Keys(lists)) {
+			best := cost{1 << 60, 1 << 60, 1 << 60}
+			for i := range 5 {
+				change()
+				var before, after runtime.MemStats
+				ops, bytes := fsys.ops.Load(), fsys.bytes.Load()
+				runtime.ReadMemStats(&before)
+				if n, err := lists[name](g); err != nil || name == "tagged" && n != 1 {
+					t.Fatalf("%s: %d rows, %v", name, n, err)
+				}
+				runtime.ReadMemStats(&after)
+				if i > 1 { // rows and results are in memory
+					best = cost{min(best.ops, fsys.ops.Load()-ops), min(best.bytes, fsys.bytes.Load()-bytes), min(best.allocs, int64(after.Mallocs-before.Mallocs))}
+				}
+			}
+			all[name] = best
+		}
+		return all
+	}
+	small, large := costs(30), costs(240)
+	for name, s := range small {
+		l := large[name]
+		if l.ops > s.ops+2 || l.bytes > s.bytes+s.bytes/10+1000 || !strings.HasPrefix(name, "usage") && l.allocs > s.allocs+s.allocs/4+60 {
+			t.Errorf("%s: %d operations, %d bytes and %d allocations in a home of 240 sessions, %d, %d and %d in one of 30", name, l.ops, l.bytes, l.allocs, s.ops, s.bytes, s.allocs)
+		}
+		t.Logf("%s: 30 sessions %+v, 240 %+v", name, s, l)
+	}
 }

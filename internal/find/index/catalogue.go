@@ -62,9 +62,8 @@ type Catalogue struct {
 	src  Source
 	opts Options
 
-	mark       mark
-	countCache countCache
-	orderCache orderCache
+	mark  mark
+	table rowTable
 
 	mu      sync.Mutex
 	closed  bool

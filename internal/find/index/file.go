@@ -257,6 +257,12 @@ func (b *backReader) next() (*row, error) {
 	}
 }
 
+// latest returns the latest key that a remaining row can have.
+func (b *backReader) latest() time.Time { return b.bound }
+
+// atEnd reports whether the beginning of the file was reached.
+func (b *backReader) atEnd() bool { return b.done }
+
 // prevLine returns the line before the last one returned; nil at the beginning.
 func (b *backReader) prevLine() ([]byte, error) {
 	for {

@@ -9,11 +9,9 @@ import (
 	"fmt"
 	"slices"
 	"strings"
-	"sync"
 	"time"
 
 	"firn.dev"
-	"firn.dev/internal/disk/vfs"
 	"firn.dev/store"
 )
 
@@ -149,69 +147,19 @@ type Ordered struct {
 	Total int
 }
 
-// orderedList is a whole list in an order.
-type orderedList struct {
-	order  Order
-	infos  []store.Info
-	places []place
-}
-
-func newOrderedList(order Order, infos []store.Info) *orderedList {
-	type placed struct {
-		place
-		info store.Info
-	}
-	all := make([]placed, len(infos))
-	for i := range infos {
-		all[i] = placed{order.placeOf(&infos[i]), infos[i]}
-	}
-	slices.SortFunc(all, func(a, b placed) int { return order.compare(a.place, b.place) })
-	l := &orderedList{order: order, infos: make([]store.Info, len(all)), places: make([]place, len(all))}
-	for i := range all {
-		l.infos[i], l.places[i] = all[i].info, all[i].place
-	}
-	return l
-}
-
-// page returns the sessions after a cursor.
-func (l *orderedList) page(cursor string, limit int) (Ordered, error) {
-	first := 0
-	if cursor != "" {
-		after, err := parsePlace(cursor)
-		if err != nil {
-			return Ordered{}, err
-		}
-		at, found := slices.BinarySearchFunc(l.places, after, l.order.compare)
-		if first = at; found {
-			first++
-		}
-	}
-	end := min(first+limit, len(l.infos))
-	page := Ordered{Infos: l.infos[first:end], Total: len(l.infos)}
-	if end < len(l.infos) && end > first {
-		page.Next = l.places[end-1].cursor()
-	}
-	return page, nil
-}
-
 // PageInOrder returns the page after a cursor of a list in an order.
 func PageInOrder(infos []store.Info, order Order, cursor string, limit int) (Ordered, error) {
-	return newOrderedList(order, infos).page(cursor, limit)
-}
-
-// orderCache keeps the last list in an order, so that the next page does not sort again.
-type orderCache struct {
-	mu    sync.Mutex
-	query store.Query
-	order Order
-	info  vfs.Info
-	size  int64
-	list  *orderedList
+	l := rowList{order: order}
+	for i := range infos {
+		l.rows = append(l.rows, &row{info: infos[i]})
+	}
+	l.sort()
+	return pageOfRows(l.rows, order, cursor, limit)
 }
 
 // Ordered returns the matching sessions after a cursor in an order, at most as many as the
 // query's limit, according to the catalog. The first page sorts the rows in memory; the
-// following ones use the same list, until the catalog changes.
+// following ones use the same list, updated by the rows that have changed.
 func (c *Catalogue) Ordered(ctx context.Context, q store.Query, order Order, cursor string) (Ordered, error) {
 	if err := c.checkOpen(ctx); err != nil {
 		return Ordered{}, err
@@ -235,29 +183,7 @@ func (c *Catalogue) orderedFromFile(ctx context.Context, q store.Query, order Or
 		return Ordered{}, err
 	}
 	defer b.close()
-	t := &c.orderCache
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if t.list == nil || t.query != q || t.order != order || !b.info.Same(t.info) || b.head.size != t.size {
-		infos, err := c.countCache.selected(b, q)
-		if err != nil {
-			return Ordered{}, err
-		}
-		t.query, t.order, t.info, t.size, t.list = q, order, b.info, b.head.size, newOrderedList(order, infos)
-	}
-	return t.list.page(cursor, limit)
-}
-
-// selected returns the rows of a file that a query selects.
-func (t *countCache) selected(b *catalogFile, q store.Query) ([]store.Info, error) {
-	t.mu.Lock()
-	defer t.mu.Unlock()
-	if err := t.load(b); err != nil {
-		return nil, err
-	}
-	infos := selectRows(t.rows, q)
-	t.trim()
-	return infos, nil
+	return c.table.page(b, q, order, cursor, limit)
 }
 
 func selectRows(rows map[firn.ID]*row, q store.Query) []store.Info {

@@ -22,9 +22,6 @@ type Page struct {
 	// More is set if there are more results after Next.
 	More bool
 	Next Cursor
-	// Archived and Hidden count sessions in the range of the page that match the query
-	// except for being archived or hidden.
-	Archived, Hidden int
 	// Total is the number of matching sessions on all pages; -1 if unknown, see
 	// [Catalogue.Count].
 	Total int
@@ -76,9 +73,9 @@ func (c *Catalogue) List(ctx context.Context, q store.Query) iter.Seq2[store.Inf
 }
 
 // Page returns the matching sessions after a cursor, latest entry first, at most as many as
-// the query's limit. It reads them from the end of the catalog and checks the standing of
-// each result: changed sessions are inspected, removed ones are skipped. Without a limit it
-// checks all sessions.
+// the query's limit. It reads them from the end of the catalog, or takes them from memory
+// after a count, and checks the standing of each result: changed sessions are inspected,
+// removed ones are skipped. Without a limit it checks all sessions.
 func (c *Catalogue) Page(ctx context.Context, q store.Query, after Cursor) (Page, error) {
 	if err := c.checkOpen(ctx); err != nil {
 		return Page{}, err
@@ -118,7 +115,6 @@ func (s *survey) page(q store.Query, after Cursor) Page {
 	}
 	for _, r := range rows {
 		if !q.Matches(r.info) {
-			page.count(q, &r.info)
 			continue
 		}
 		if q.Limit > 0 && len(page.Infos) == q.Limit {
@@ -141,19 +137,6 @@ func (s *survey) count(q store.Query) (n int) {
 	return n
 }
 
-// count counts a session that does not match the query in Archived or Hidden.
-func (p *Page) count(q store.Query, info *store.Info) {
-	owned := q
-	owned.Archived, owned.Hidden = info.Archived, info.Hidden
-	switch {
-	case !owned.Matches(*info):
-	case info.Archived && !q.Archived:
-		p.Archived++
-	case info.Hidden && !q.Hidden:
-		p.Hidden++
-	}
-}
-
 // errFullScan means that a page cannot be read from the end of the catalog.
 var errFullScan = errors.New("all sessions must be looked at")
 
@@ -174,7 +157,11 @@ func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Curso
 	if q.Limit > manyRows && q.Limit*largeShare > b.head.lines {
 		return Page{}, errFullScan
 	}
-	p := &pager{c: c, q: q, after: after, back: b.readBack()}
+	p := &pager{c: c, q: q, after: after, from: b.readBack()}
+	inMemory, total := c.table.reader(b, q, after)
+	if inMemory != nil {
+		p.from = inMemory
+	}
 	err = p.run(ctx)
 	if err != nil {
 		return Page{}, err
@@ -182,7 +169,9 @@ func (c *Catalogue) pageFromFile(ctx context.Context, q store.Query, after Curso
 	if err := c.commit(ctx, b, p.changes); err != nil {
 		c.report("updating the catalog failed: %v", err)
 	}
-	p.page.Total = -1
+	if p.page.Total = total; len(p.changes) > 0 { // the total is from before these changes
+		p.page.Total = -1
+	}
 	if !p.page.More && after == (Cursor{}) { // all were examined
 		p.page.Total = len(p.page.Infos)
 	}
@@ -220,12 +209,22 @@ func (c *Catalogue) unwritable() bool {
 	return c.opts.ReadOnly && len(c.pending) > 0
 }
 
+// rowSource provides the rows of a catalog, roughly in list order.
+type rowSource interface {
+	// next returns the next row, which may be nil.
+	next() (*row, error)
+	// latest returns the latest time that a remaining row can have.
+	latest() time.Time
+	// atEnd reports whether there are no more rows.
+	atEnd() bool
+}
+
 // pager builds a page from rows that arrive roughly in list order.
 type pager struct {
 	c     *Catalogue
 	q     store.Query
 	after Cursor
-	back  *backReader
+	from  rowSource
 	// pool holds the rows that were read and not used yet.
 	pool rowHeap
 	// reached is the position of the last row used.
@@ -252,7 +251,6 @@ func (p *pager) run(ctx context.Context) error {
 		}
 		p.reached = cursorOf(&next.info)
 		if !p.q.Matches(next.info) {
-			p.page.count(p.q, &next.info)
 			continue
 		}
 		if err := p.show(ctx, *next); err != nil {
@@ -270,14 +268,14 @@ func (p *pager) run(ctx context.Context) error {
 // can precede it.
 func (p *pager) next(ctx context.Context) (*candidate, error) {
 	for {
-		if len(p.pool) > 0 && (p.back.done || p.pool[0].info.Updated.After(p.back.bound)) {
+		if len(p.pool) > 0 && (p.from.atEnd() || p.pool[0].info.Updated.After(p.from.latest())) {
 			next := heap.Pop(&p.pool).(candidate)
 			return &next, nil
 		}
-		if p.back.done {
+		if p.from.atEnd() {
 			return nil, nil
 		}
-		r, err := p.back.next()
+		r, err := p.from.next()
 		if err != nil {
 			p.c.reportDamage(err)
 			return nil, errFullScan

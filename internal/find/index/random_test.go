@@ -85,6 +85,10 @@ func TestRandomChanges(t *testing.T) {
 			"touch":   func(*rapid.T) { w.touch() },
 			"damage":  func(*rapid.T) { w.damage() },
 			"refresh": func(*rapid.T) { w.refresh() },
+			"count": func(*rapid.T) { // later pages come from memory
+				_, err := w.us.cat.Count(w.ctx, store.Query{})
+				w.ok(err)
+			},
 			"restart": func(*rapid.T) { w.restart() },
 		})
 	})

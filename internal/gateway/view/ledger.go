@@ -15,6 +15,14 @@ type ledger struct {
 	mu       sync.Mutex
 	sessions map[firn.ID]account
 	lines    int
+	totals   map[firn.ID]total
+}
+
+// total is all usage of a session, up to a position.
+type total struct {
+	end   firn.Pos
+	bytes int64
+	wire.Counters
 }
 
 // account is the usage of a session since a time, up to a position.
@@ -79,10 +87,29 @@ func (l *ledger) keep(info *store.Info, since time.Time, all []spent) {
 	l.lines += len(all)
 }
 
+// total returns the cached usage of a whole session, if the session has not changed.
+func (l *ledger) total(info *store.Info) (wire.Counters, bool) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	t, ok := l.totals[info.ID]
+	return t.Counters, ok && t.end == info.End && t.bytes == info.Bytes
+}
+
+// keepTotal caches the usage of a whole session.
+func (l *ledger) keepTotal(info *store.Info, c wire.Counters) {
+	l.mu.Lock()
+	defer l.mu.Unlock()
+	if l.totals == nil || len(l.totals) > 2*mostSpenders {
+		l.totals = make(map[firn.ID]total)
+	}
+	l.totals[info.ID] = total{info.End, info.Bytes, c}
+}
+
 // forget drops a session from the cache, after something was erased.
 func (l *ledger) forget(id firn.ID) {
 	l.mu.Lock()
 	defer l.mu.Unlock()
+	delete(l.totals, id)
 	l.lines -= len(l.sessions[id].spent)
 	delete(l.sessions, id)
 }

@@ -5,12 +5,14 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"slices"
 	"time"
 
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/compact"
+	"firn.dev/internal/find/index"
 	"firn.dev/store"
 	"firn.dev/wire"
 )
@@ -49,7 +51,7 @@ func (v *View) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
 		return out, err
 	}
 	s := &spending{v: v, q: q, rows: make(map[rowName]*wire.SpendingRow)}
-	for info, err := range v.Every(ctx, store.Query{Since: q.Since}) {
+	for info, err := range recordedSessions(ctx, v, store.Query{Since: q.Since}) {
 		if err != nil {
 			return out, fmt.Errorf("list sessions: %w", err)
 		}
@@ -72,6 +74,37 @@ func (v *View) Usage(ctx context.Context, q UsageQuery) (wire.Spending, error) {
 	slices.SortFunc(out.Rows, func(a, b wire.SpendingRow) int { return compareRows(&q, &a, &b) })
 	out.Partial = s.partial
 	return out, nil
+}
+
+// recordedSessions lists the matching sessions as Every does. If the store has a catalog, they are
+// those of the catalog, no session is examined, and of each group only as many are listed as
+// a report reads, and one more.
+func recordedSessions(ctx context.Context, v *View, q store.Query) iter.Seq2[store.Info, error] {
+	catalog, ok := store.As[orderer](v.Store)
+	if !ok {
+		return v.Every(ctx, q)
+	}
+	q.Limit = mostSpenders + 1
+	return func(yield func(store.Info, error) bool) {
+		for kind := range 4 {
+			q.Archived, q.Hidden = kind&1 != 0, kind&2 != 0
+			page, err := catalog.Ordered(ctx, q, index.Order{}, "")
+			if err != nil {
+				yield(store.Info{}, err)
+				return
+			}
+			for i := range page.Infos {
+				if !yield(page.Infos[i], nil) {
+					return
+				}
+			}
+		}
+	}
+}
+
+// orderer is a store that lists sessions from a catalog.
+type orderer interface {
+	Ordered(ctx context.Context, q store.Query, order index.Order, cursor string) (index.Ordered, error)
 }
 
 // check rejects invalid dimensions.
@@ -125,11 +158,17 @@ type rowName struct{ by, and string }
 // ledger or its entries.
 func (s *spending) session(ctx context.Context, info *store.Info) error {
 	if s.q.Since.IsZero() && s.q.whole() {
-		c, err := agent.Count(ctx, s.v.Store, info.ID)
-		if err == nil {
-			s.add(info, time.Time{}, "", countersOf(c))
+		c, known := s.v.ledger.total(info)
+		if !known {
+			counted, err := agent.Count(ctx, s.v.Store, info.ID)
+			if err != nil {
+				return err
+			}
+			c = countersOf(counted)
+			s.v.ledger.keepTotal(info, c)
 		}
-		return err
+		s.add(info, time.Time{}, "", c)
+		return nil
 	}
 	if !inSlots(s.q.Since) {
 		return s.entries(ctx, info, s.q.Since, func(at time.Time, model string, c wire.Counters) { s.add(info, at, model, c) })
