@@ -20,7 +20,9 @@
 #   make promise check the guarantees with a session of 10 GB, killed on a full disk in a tool call and a compaction
 #   make web     rebuild the web bundle after a change in internal/door/webui/src
 #   make docs    regenerate docs/cli.md, api.md and configuration.md from the code
-#   make release release archives for six systems in dist/, with checksums and SBOMs
+#   make release release archives and packages for six systems in dist/, with checksums and SBOMs
+#   make release-check  build a release for this machine twice, and install it in every way it offers
+#   make upgrade FROM=COMMIT  upgrade from an older commit and back, with real data
 #   make words   measure the language of comments and the exported names per package
 #   make fmt     format
 #   make help    this list
@@ -46,7 +48,7 @@ BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
 .PHONY: bench-recall build run demo help quick words test test-all interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
-.PHONY: check-format check-vet check-release check-static check-race race check-holes release docs
+.PHONY: check-format check-vet check-release check-static check-race race check-holes release release-check upgrade docs
 
 build:
 	$(GO) build -ldflags "$$(tools/stamp.sh)" -o bin/firn ./cmd/firn
@@ -206,6 +208,13 @@ docs:
 
 release:
 	@GO="$(GO)" tools/release.sh
+
+# Compiles nfpm, and installs packages into temporary directories. By hand, before a release.
+release-check:
+	@GO="$(GO)" tools/check-packages.sh
+
+upgrade:
+	@GO="$(GO)" tools/upgrade.sh $(FROM)
 
 fmt:
 	gofmt -w $$(git ls-files --cached --others --exclude-standard '*.go')

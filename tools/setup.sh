@@ -13,6 +13,8 @@ needs=(
 	"cc gcc the race detector"
 	"git git the format check"
 	"npm npm the tests with other programs (interop)"
+	"ssh-keygen openssh-client the tests of the installation script"
+	"curl curl the tests of the installation script"
 )
 
 # A browser for the tests of the web UI. The small build is headless.

@@ -35,6 +35,8 @@ type pair struct {
 	t *testing.T
 	// files and moved are the homes, store where the sessions of the second are.
 	files, moved, store string
+	// json collects the output of commands, which are run with --json if it is set.
+	json jsonOutputs
 }
 
 // ran is the result of a command.
@@ -231,7 +233,8 @@ func TestEveryCommandIsClassified(t *testing.T) {
 // TestStoreInUse runs every command on a home whose sessions moved to an embedded server
 // and on one with files: both behave the same without gateways, with gateways, and with a
 // gateway whose store is set by a flag, on a home migrated before homes recorded their
-// store.
+// store. The last runs all commands with --json, and compares their output with
+// docs/json.md.
 func TestStoreInUse(t *testing.T) {
 	for name, begin := range map[string]func(t *testing.T, p *pair){
 		"alone": func(*testing.T, *pair) {},
@@ -251,14 +254,27 @@ func TestStoreInUse(t *testing.T) {
 			p := newPair(t)
 			begin(t, p)
 			p.writeLast()
+			if name == "told" { // the comparison of text is that of served
+				p.json = make(jsonOutputs)
+			}
+			skipped := false
 			for _, d := range storeCommands() {
 				if d.args == nil && d.check == nil {
 					continue
 				}
+				p.t = nil
 				t.Run(strings.ReplaceAll(d.name, " ", "-"), func(t *testing.T) {
 					p.t = t
 					p.does(&d)
 				})
+				skipped = skipped || p.t == nil
+			}
+			if p.json != nil {
+				p.t = t
+				p.doesJSONOnly()
+				if !skipped { // with -run, not all commands ran
+					p.json.compare(t)
+				}
 			}
 			if old, err := os.ReadFile(filepath.Join(p.moved, "agents", "main", "sessions", mainSession+".jsonl")); err != nil || bytes.Contains(old, []byte(lastWord)) {
 				t.Errorf("the files from before were changed: %v\n%s", err, old)
@@ -274,6 +290,10 @@ func (p *pair) does(d *storeCommand) {
 		d.check(p.t, p)
 	}
 	if d.args == nil {
+		return
+	}
+	if p.json != nil {
+		p.doesJSON(d)
 		return
 	}
 	files, moved := p.run(p.files, d.input, d.args...), p.run(p.moved, d.input, d.args...)

@@ -4,8 +4,10 @@ import (
 	"archive/tar"
 	"archive/zip"
 	"bytes"
+	"compress/flate"
 	"compress/gzip"
 	"fmt"
+	"io"
 	"io/fs"
 	"time"
 )
@@ -17,11 +19,11 @@ type file struct {
 	mode fs.FileMode
 }
 
-// tarball packs files in the given order. All of them get the modification time at and no
-// owner.
-func tarball(files []file, at time.Time) ([]byte, error) {
+// tarball packs files in the given order, with a level of compression. All of them get the
+// modification time at and no owner.
+func tarball(files []file, at time.Time, level int) ([]byte, error) {
 	var b bytes.Buffer
-	z, err := gzip.NewWriterLevel(&b, gzip.BestCompression)
+	z, err := gzip.NewWriterLevel(&b, level)
 	if err != nil {
 		return nil, err
 	}
@@ -43,9 +45,10 @@ func tarball(files []file, at time.Time) ([]byte, error) {
 }
 
 // zipped is tarball in zip format, for Windows.
-func zipped(files []file, at time.Time) ([]byte, error) {
+func zipped(files []file, at time.Time, level int) ([]byte, error) {
 	var b bytes.Buffer
 	z := zip.NewWriter(&b)
+	z.RegisterCompressor(zip.Deflate, func(w io.Writer) (io.WriteCloser, error) { return flate.NewWriter(w, level) })
 	for _, f := range files {
 		h := &zip.FileHeader{Name: f.name, Method: zip.Deflate, Modified: at}
 		h.SetMode(f.mode)

@@ -5,6 +5,7 @@ package main
 
 import (
 	"bytes"
+	"compress/gzip"
 	"crypto/sha256"
 	"debug/buildinfo"
 	"errors"
@@ -19,17 +20,30 @@ import (
 )
 
 func main() {
-	var r release
+	r := release{level: gzip.BestCompression}
 	var date string
 	flag.StringVar(&r.version, "version", "", "the `version` to release")
 	flag.StringVar(&date, "time", "", "the modification `time` of all files in the archives (RFC 3339)")
 	flag.StringVar(&r.programs, "programs", "", "the `directory` with one program per system: OS_ARCH/firn")
 	flag.StringVar(&r.shared, "shared", "", "the `directory` with the files that every archive includes")
 	flag.StringVar(&r.out, "out", "", "the `directory` to write the release to")
+	flag.StringVar(&r.packaging, "packaging", "packaging", "the `directory` with the files for package managers")
+	flag.StringVar(&r.url, "url", "", "the `address` that the files of this release will have")
+	flag.StringVar(&r.key, "key", "", "the public `key` that verifies the checksums of this release")
+	sums := flag.String("sums", "", "only write the checksums of all files in this `directory`")
+	forms := flag.Bool("package-versions", false, "only print the version in the form of each package format")
 	flag.Parse()
-	err := r.read(date)
-	if err == nil {
-		err = r.pack()
+	var err error
+	switch {
+	case *sums != "":
+		r.out = *sums
+		err = r.sumAll()
+	case *forms:
+		err = printVersions(r.version)
+	default:
+		if err = r.read(date); err == nil {
+			err = r.pack()
+		}
 	}
 	if err != nil {
 		fmt.Fprintln(os.Stderr, "pack:", err)
@@ -42,7 +56,14 @@ type release struct {
 	version               string
 	time                  time.Time
 	programs, shared, out string
-	licenses              map[string]terms
+	// packaging has the files for package managers. url is the future address of the
+	// release, and key the public key of its signature, if there is one.
+	packaging, url, key string
+	licenses            map[string]terms
+	// level is the level of compression; tests use a low one.
+	level int
+	// archives are the archives by system, such as linux_amd64.
+	archives map[string]packed
 }
 
 // read validates the flags and determines the remaining parameters.
@@ -50,6 +71,7 @@ func (r *release) read(date string) (err error) {
 	if r.version == "" || r.programs == "" || r.shared == "" || r.out == "" {
 		return errors.New("-version, -time, -programs, -shared and -out are required")
 	}
+	r.url = strings.TrimSuffix(r.url, "/")
 	if r.time, err = time.Parse(time.RFC3339, date); err != nil {
 		return fmt.Errorf("parse -time: %w", err)
 	}
@@ -68,6 +90,7 @@ func (r *release) pack() error {
 		return fmt.Errorf("find the programs: %w", err)
 	}
 	var made []string
+	r.archives = make(map[string]packed)
 	for _, s := range systems {
 		names, err := r.packOne(s.Name())
 		if err != nil {
@@ -78,7 +101,11 @@ func (r *release) pack() error {
 	if len(made) == 0 {
 		return fmt.Errorf("no programs in %s", r.programs)
 	}
-	return r.sum(made)
+	names, err := r.channels()
+	if err != nil {
+		return fmt.Errorf("make the files for package managers: %w", err)
+	}
+	return r.sum(append(made, names...))
 }
 
 // packOne makes the files for the program of one system and returns their names.
@@ -105,7 +132,8 @@ func (r *release) packOne(system string) (made []string, err error) {
 	if err != nil {
 		return nil, err
 	}
-	files = append(append(files, notices...), file{name: name + "/" + filepath.Base(program), data: data, mode: 0o755})
+	binary := file{name: name + "/" + filepath.Base(program), data: data, mode: 0o755}
+	files = append(append(files, notices...), binary)
 	slices.SortFunc(files, func(a, b file) int { return strings.Compare(a.name, b.name) })
 	bom, err := r.bom(info, data)
 	if err != nil {
@@ -115,12 +143,32 @@ func (r *release) packOne(system string) (made []string, err error) {
 	if windows {
 		pack, ending = zipped, ".zip"
 	}
-	packed, err := pack(files, r.time)
+	archive, err := pack(files, r.time, r.level)
 	if err != nil {
 		return nil, err
 	}
-	made = []string{name + ending, name + ".cdx.json"}
-	return made, errors.Join(os.WriteFile(filepath.Join(r.out, made[0]), packed, 0o644), os.WriteFile(filepath.Join(r.out, made[1]), bom, 0o644))
+	npm, npmData, err := r.npmProgram(system, binary, licenseFilesOf(files))
+	if err != nil {
+		return nil, err
+	}
+	r.archives[system] = packed{name + ending, fmt.Sprintf("%x", sha256.Sum256(archive))}
+	return []string{name + ending, name + ".cdx.json", npm}, errors.Join(r.write(name+ending, archive), r.write(name+".cdx.json", bom), r.write(npm, npmData))
+}
+
+// write writes a file of the release.
+func (r *release) write(name string, data []byte) error {
+	return os.WriteFile(filepath.Join(r.out, name), data, 0o644)
+}
+
+// licenseFilesOf returns the files of an archive that must be distributed with the program.
+func licenseFilesOf(files []file) []file {
+	var found []file
+	for _, f := range files {
+		if _, below, _ := strings.Cut(f.name, "/"); below == "LICENSE" || strings.HasPrefix(below, "licences/") {
+			found = append(found, f)
+		}
+	}
+	return found
 }
 
 // collect reads the files below a directory, with names relative to below.
@@ -138,6 +186,30 @@ func collect(dir, below string) ([]file, error) {
 		err = fmt.Errorf("%s is empty", dir)
 	}
 	return files, err
+}
+
+// sumAll writes the checksums of all files of a release.
+func (r *release) sumAll() error {
+	entries, err := os.ReadDir(r.out)
+	if err != nil {
+		return err
+	}
+	var names []string
+	for _, e := range entries {
+		if name := e.Name(); e.Type().IsRegular() && !strings.HasPrefix(name, "SHA256SUMS") {
+			names = append(names, name)
+		}
+	}
+	return r.sum(names)
+}
+
+// printVersions prints the version in the form of each package format.
+func printVersions(version string) error {
+	v, err := packageVersions(version)
+	if err == nil {
+		fmt.Printf("deb=%s\nrpm=%s\napk=%s\n", v.deb, v.deb, v.apk)
+	}
+	return err
 }
 
 // sum writes the checksums in the format of sha256sum.

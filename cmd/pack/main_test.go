@@ -47,7 +47,7 @@ func TestPack(t *testing.T) {
 			}
 		}
 		r := release{
-			version: "v1.2.3", programs: filepath.Join(dir, "programs"), shared: filepath.Join(dir, "shared"), out: filepath.Join(dir, "out"),
+			version: "v1.2.3", packaging: filepath.Join("..", "..", "packaging"), url: "https://example.org/v1.2.3", key: "ssh-ed25519 AAAA", level: gzip.BestSpeed, programs: filepath.Join(dir, "programs"), shared: filepath.Join(dir, "shared"), out: filepath.Join(dir, "out"),
 			time: time.Date(2026, 1, 2, 3, 4, 6, 0, time.UTC), licenses: map[string]terms{"firn.dev": {id: "Apache-2.0"}, "std": {"BSD-3-Clause", []byte("free, too")}},
 		}
 		if err := r.pack(); err != nil {
@@ -60,7 +60,10 @@ func TestPack(t *testing.T) {
 	if sums != read(t, two, "SHA256SUMS") {
 		t.Errorf("two releases differ:\n%s\n%s", sums, read(t, two, "SHA256SUMS"))
 	}
-	for _, name := range []string{"firn_1.2.3_linux_amd64.tar.gz", "firn_1.2.3_windows_arm64.zip", "firn_1.2.3_linux_amd64.cdx.json", "firn_1.2.3_windows_arm64.cdx.json"} {
+	for _, name := range []string{
+		"firn_1.2.3_linux_amd64.tar.gz", "firn_1.2.3_windows_arm64.zip", "firn_1.2.3_linux_amd64.cdx.json", "firn_1.2.3_windows_arm64.cdx.json",
+		"firn.rb", "firn.json", "install.sh", "firn-cli-1.2.3.tgz", "firn-cli-linux-x64-1.2.3.tgz", "firn-cli-win32-arm64-1.2.3.tgz", "firn-chart-1.2.3.tgz",
+	} {
 		if line := fmt.Sprintf("%x  %s\n", sha256.Sum256([]byte(read(t, one, name))), name); !strings.Contains(sums, line) {
 			t.Errorf("the checksums lack %s", line)
 		}
@@ -73,6 +76,7 @@ func TestPack(t *testing.T) {
 	if got := unzip(t, read(t, one, "firn_1.2.3_windows_arm64.zip")); got != fmt.Sprintf(want, "windows_arm64", "firn.exe") {
 		t.Errorf("in the archive are\n%s", got)
 	}
+	checkChannels(t, one)
 	var b bom
 	if err := json.Unmarshal([]byte(read(t, one, "firn_1.2.3_linux_amd64.cdx.json")), &b); err != nil {
 		t.Fatal(err)
@@ -83,6 +87,68 @@ func TestPack(t *testing.T) {
 	}
 	if len(b.Components) == 0 || b.Components[0].Name != "std" || len(b.Dependencies[0].Deps) != len(b.Components) {
 		t.Errorf("in it are %+v", b.Components)
+	}
+}
+
+// checkChannels checks the files for package managers of a release of two systems.
+func checkChannels(t *testing.T, dir string) {
+	t.Helper()
+	sum := func(name string) string { return fmt.Sprintf("%x", sha256.Sum256([]byte(read(t, dir, name)))) }
+	formula := read(t, dir, "firn.rb")
+	want := "  on_linux do\n    on_intel do\n      url \"https://example.org/v1.2.3/firn_1.2.3_linux_amd64.tar.gz\"\n      sha256 \"" + sum("firn_1.2.3_linux_amd64.tar.gz") + "\"\n    end\n  end\n"
+	if !strings.Contains(formula, want) || strings.Contains(formula, "on_macos") || !strings.Contains(formula, "  version \"1.2.3\"\n") {
+		t.Errorf("the formula is\n%s", formula)
+	}
+	var scoop struct {
+		Version      string
+		Architecture map[string]struct {
+			URL, Hash string
+			Extract   string `json:"extract_dir"`
+		}
+	}
+	if err := json.Unmarshal([]byte(read(t, dir, "firn.json")), &scoop); err != nil {
+		t.Fatal(err)
+	}
+	if a := scoop.Architecture["arm64"]; scoop.Version != "1.2.3" || len(scoop.Architecture) != 1 || a.URL != "https://example.org/v1.2.3/firn_1.2.3_windows_arm64.zip" || a.Hash != sum("firn_1.2.3_windows_arm64.zip") || a.Extract != "firn_1.2.3_windows_arm64" {
+		t.Errorf("the manifest is %+v", scoop)
+	}
+	var npm struct {
+		Name, Version string
+		OS, CPU       []string
+		Optional      map[string]string `json:"optionalDependencies"`
+	}
+	for _, name := range []string{"firn-cli-win32-arm64", "firn-cli"} {
+		if err := json.Unmarshal(unpacked(t, read(t, dir, name+"-1.2.3.tgz"), "package/package.json"), &npm); err != nil || npm.Name != name || npm.Version != "1.2.3" {
+			t.Errorf("the package %s is %+v, %v", name, npm, err)
+		}
+	}
+	if fmt.Sprint(npm.Optional) != "map[firn-cli-linux-x64:1.2.3 firn-cli-win32-arm64:1.2.3]" || fmt.Sprint(npm.OS, npm.CPU) != "[win32] [arm64]" {
+		t.Errorf("the npm packages are %+v", npm)
+	}
+	if chart := string(unpacked(t, read(t, dir, "firn-chart-1.2.3.tgz"), "firn/Chart.yaml")); !strings.Contains(chart, "\nversion: \"1.2.3\"\nappVersion: \"1.2.3\"\n") {
+		t.Errorf("the chart is\n%s", chart)
+	}
+}
+
+// unpacked returns a file of a compressed tar archive.
+func unpacked(t *testing.T, data, name string) []byte {
+	t.Helper()
+	z, err := gzip.NewReader(strings.NewReader(data))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for r := tar.NewReader(z); ; {
+		h, err := r.Next()
+		if err != nil {
+			t.Fatalf("find %s: %v", name, err)
+		}
+		if h.Name == name {
+			text, err := io.ReadAll(r)
+			if err != nil {
+				t.Fatal(err)
+			}
+			return text
+		}
 	}
 }
 

@@ -135,7 +135,7 @@ type Report struct {
 	Warnings int `json:"warnings"`
 	Infos    int `json:"infos"`
 	// Faulty counts the sessions with a fault.
-	Faulty int `json:"sick"`
+	Faulty int `json:"faulty"`
 	// Findings are in file order. The number listed is limited per kind and session;
 	// Unlisted counts the others.
 	Findings []Finding    `json:"findings"`

@@ -84,12 +84,17 @@ type helpCommands struct{ *program }
 
 func (p helpCommands) helpCommand() *cobra.Command {
 	var man string
+	var skill, agents bool
 	cmd := &cobra.Command{
 		Use: "help [COMMAND]", GroupID: "other", Short: "Show help for a command",
 		Long: `Show help for a command, with examples. Without a command, list all commands.
 
---man writes the manual pages into a directory: firn.1, and one for each command.`,
-		Example: "  firn help\n  firn help keys reset\n  firn help --man ~/.local/share/man/man1 && man firn-chat",
+--man writes the manual pages into a directory: firn.1, and one for each command.
+
+--skill prints instructions that teach an agent these commands, as a SKILL.md.
+--agents prints a short form of them to append to the AGENTS.md of a project.`,
+		Example: "  firn help\n  firn help keys reset\n  firn help --man ~/.local/share/man/man1 && man firn-chat\n" +
+			"  mkdir -p ~/.claude/skills/firn && firn help --skill > ~/.claude/skills/firn/SKILL.md\n  firn help --agents >> AGENTS.md",
 		ValidArgsFunction: func(cmd *cobra.Command, given []string, begun string) ([]cobra.Completion, cobra.ShellCompDirective) {
 			above, _, err := cmd.Root().Find(given)
 			if err != nil {
@@ -108,6 +113,8 @@ func (p helpCommands) helpCommand() *cobra.Command {
 		switch about, rest, err := cmd.Root().Find(args); {
 		case man != "":
 			return p.writeManual(cmd.Root(), man)
+		case skill || agents:
+			return p.printSkill(!skill)
 		case err != nil || len(rest) > 0:
 			return p.unknown(about, rest)
 		default:
@@ -117,6 +124,8 @@ func (p helpCommands) helpCommand() *cobra.Command {
 	}
 	cmd.Flags().StringVar(&man, "man", "", "write the manual pages into this `directory`")
 	_ = cmd.MarkFlagDirname("man")
+	cmd.Flags().BoolVar(&skill, "skill", false, "print instructions for agents, as a SKILL.md")
+	cmd.Flags().BoolVar(&agents, "agents", false, "print short instructions for agents, for an AGENTS.md")
 	return cmd
 }
 

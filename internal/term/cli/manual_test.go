@@ -3,15 +3,23 @@ package cli
 import (
 	"bytes"
 	"context"
+	"errors"
+	"fmt"
 	"os"
 	"path/filepath"
+	"regexp"
+	"slices"
+	"strconv"
 	"strings"
 	"testing"
 
 	"github.com/google/go-cmp/cmp"
 	"github.com/spf13/cobra"
 
+	"firn.dev/client"
+	"firn.dev/internal/ops/doctor"
 	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/chat"
 	"firn.dev/internal/term/manual"
 )
 
@@ -161,6 +169,65 @@ func TestExitCodesAreDocumented(t *testing.T) {
 	}
 	if len(want) > 0 {
 		t.Errorf("the exit codes %v are not documented", want)
+	}
+}
+
+// errorKinds returns the kinds of errors by exit code, from all tables of them.
+func errorKinds() map[int][]string {
+	kinds := make(map[int][]string)
+	add := func(code int, kind string) {
+		if !slices.Contains(kinds[code], kind) {
+			kinds[code] = append(kinds[code], kind)
+			slices.Sort(kinds[code])
+		}
+	}
+	for _, o := range outcomes {
+		add(o.code, o.kind)
+	}
+	for kind, code := range answers {
+		add(code, string(kind))
+	}
+	for _, err := range []error{&usageError{}, &doctor.Ambiguous{}, chat.ErrKeyRejected, &client.Unreachable{}, errors.New("any other")} {
+		o := judgeKind(err)
+		add(o.code, o.kind)
+	}
+	return kinds
+}
+
+// TestDocsExitCodes checks that the table of exit codes in docs/scripting.md matches the code.
+func TestDocsExitCodes(t *testing.T) {
+	page := filepath.Join("..", "..", "..", "docs", "scripting.md")
+	data, err := os.ReadFile(page)
+	if err != nil {
+		t.Fatal(err)
+	}
+	kinds := errorKinds()
+	var want strings.Builder
+	want.WriteString("| code | meaning | `error.kind` |\n|---|---|---|\n")
+	for _, m := range exitMeanings {
+		code, err := strconv.Atoi(m.Name)
+		if err != nil {
+			t.Fatal(err)
+		}
+		var names []string
+		for _, kind := range kinds[code] {
+			names = append(names, "`"+kind+"`")
+		}
+		fmt.Fprintf(&want, "| %s | %s | %s |\n", m.Name, m.Description, strings.Join(names, ", "))
+		delete(kinds, code)
+	}
+	if len(kinds) > 0 {
+		t.Errorf("no meaning is documented of the exit codes of %v", kinds)
+	}
+	table := regexp.MustCompile(`(?m)^\| code \| meaning \|.*\n(?:\|.*\n)+`)
+	if os.Getenv("FIRN_UPDATE") != "" {
+		data = table.ReplaceAllLiteral(data, []byte(want.String()))
+		if err := os.WriteFile(page, data, 0o644); err != nil {
+			t.Fatal(err)
+		}
+	}
+	if diff := cmp.Diff(string(table.Find(data)), want.String()); diff != "" {
+		t.Errorf("docs/scripting.md is out of date; regenerate it with make docs\n%s", diff)
 	}
 }
 

@@ -124,6 +124,52 @@ func TestContainerfile(t *testing.T) {
 	}
 }
 
+// TestComposeAndChart checks the compose files and the Helm chart against the existing
+// settings, and that they run the gateway with as few rights as the Containerfile.
+func TestComposeAndChart(t *testing.T) {
+	container := packaging(t, "Containerfile")
+	for name, needs := range map[string][]string{
+		"compose/gateway.yaml": {"read_only: true", "- ALL", "no-new-privileges:true", "home:/var/lib/firn", `"127.0.0.1:7766:7766"`, "stop_grace_period: 45s"},
+		"compose/cluster.yaml": {"read_only: true", "- ALL", "no-new-privileges:true", "g3:/var/lib/firn", `"127.0.0.1:7768:7766"`, "n3:/var/lib/nats", "stop_grace_period: 45s"},
+		"helm/firn/templates/statefulset.yaml": {"readOnlyRootFilesystem: true", "drop: [ALL]", "allowPrivilegeEscalation: false", "runAsNonRoot: true", "runAsUser: 65532", "containerPort: 7766",
+			"mountPath: /var/lib/firn", "path: /readyz", "path: /healthz", "value: localhost"},
+	} {
+		text := packaging(t, name)
+		for _, need := range needs {
+			if !strings.Contains(text, need) {
+				t.Errorf("%s lacks %s", name, need)
+			}
+		}
+		var env []string
+		for _, m := range regexp.MustCompile(`(?m)^ *(?:- name: )?(FIRN_[A-Z_]+)(?:: (\S+))?$`).FindAllStringSubmatch(text, -1) {
+			value := m[2]
+			if value == "" { // a template
+				value = map[string]string{
+					"FIRN_HOME": "/var/lib/firn/home", "FIRN_GATEWAY__DRAIN": "30s", "FIRN_STORE": "nats://n1:4222", "FIRN_STORE__MONITORS": "http://n1:8222",
+					"FIRN_GATEWAY__ALLOWED_HOSTS": "firn,firn.default.svc", "FIRN_STORE__CREDENTIALS_FILE": "/etc/firn/firn.creds",
+				}[m[1]]
+			}
+			env = append(env, m[1]+"="+value)
+		}
+		if _, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), env, nil); err != nil {
+			t.Errorf("%s: the settings %q are invalid: %v", name, env, err)
+		}
+		for _, m := range regexp.MustCompile(`exec \w+ /firn (.*)$`).FindAllStringSubmatch(text, -1) {
+			if err := accepts(strings.Fields(m[1])); err != nil {
+				t.Errorf("%s: firn %s is not accepted: %v", name, m[1], err)
+			}
+		}
+	}
+	if !strings.Contains(container, "\nUSER 65532:65532\n") || !strings.Contains(container, "\nVOLUME /var/lib/firn\n") {
+		t.Error("the user or the volume of the Containerfile differs")
+	}
+	for _, need := range []string{"sync_interval: always", "server_name: $SERVER", "store_dir: /var/lib/nats"} {
+		if !strings.Contains(packaging(t, "compose/nats.conf"), need) {
+			t.Errorf("nats.conf lacks %s", need)
+		}
+	}
+}
+
 // TestInstall checks the instructions in a release archive against the existing commands
 // and files.
 func TestInstall(t *testing.T) {
