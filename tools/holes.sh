@@ -2,7 +2,7 @@
 # Checks the dependencies for known vulnerabilities. It needs the database on the network;
 # without it, it prints a line and does not fail.
 set -uo pipefail
-cd "$(dirname "$0")/.."
+cd "$(dirname "$0")/.." || exit
 go=${GO:-go}
 
 out=$("$go" tool -modfile=tools/go.mod govulncheck ./... 2>&1)

@@ -25,7 +25,7 @@ type terms struct {
 // licenseFiles matches the names of license files. noticeFiles also matches other notices that
 // must be distributed: licenses of vendored code, notices, patents.
 var (
-	licenseFiles = []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING"}
+	licenseFiles = []string{"LICENSE", "LICENSE.md", "LICENSE.txt", "LICENCE", "COPYING", "LICENSE-BSD", "LICENSE-MIT"}
 	noticeFiles  = regexp.MustCompile(`(?i)^([a-z0-9]+-)?(licen[cs]e|copying|notice|patents)([-_.][a-z0-9._-]*)?$`)
 )
 

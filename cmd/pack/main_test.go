@@ -11,6 +11,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"regexp"
 	"runtime/debug"
 	"strings"
 	"testing"
@@ -212,6 +213,15 @@ func TestNotices(t *testing.T) {
 	for module, file := range map[string]string{"modernc.org/memory": "LICENSE-MMAP-GO", "modernc.org/sqlite": "SQLITE-LICENSE", "github.com/klauspost/compress": "zstd/internal/xxhash/LICENSE.txt", "std": "PATENTS"} {
 		if !strings.Contains(string(found[module].text), "==== "+file+" ====") {
 			t.Errorf("%s is packed without its %s", module, file)
+		}
+	}
+	required, err := os.ReadFile(filepath.Join("..", "..", "go.mod"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	for _, m := range regexp.MustCompile(`(?m)^\t(\S+) v\S+`).FindAllStringSubmatch(string(required), -1) {
+		if terms, ok := found[m[1]]; ok && len(terms.text) == 0 {
+			t.Errorf("no license was found for %s", m[1])
 		}
 	}
 	r := release{licenses: found}
