@@ -8,9 +8,13 @@
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
-dist=$1 version=$2
-export MTIME=$3
+dist=$1 version=$2 time=$3
+SOURCE_DATE_EPOCH=$(date -u -d "$time" +%s)
+export SOURCE_DATE_EPOCH
 export MAINTAINER=${MAINTAINER:-"The firn authors <releases@firn.dev>"}
+description="firn saves every conversation that AI agents have, as plain JSON Lines in
+append-only files. It has a library, a command-line chat, a gateway with a
+web UI and a cluster mode. The service firn is installed but not enabled."
 tmp=$(mktemp -d)
 trap 'rm -rf "$tmp"' EXIT
 
@@ -40,6 +44,7 @@ layout() {
 	fi
 	find "$to" -type d -exec chmod 755 {} +
 	find "$to" -type f ! -path "$to/usr/bin/*" -exec chmod 644 {} +
+	find "$to" -exec touch -h -d "$time" {} +
 }
 
 for archive in "$dist"/firn_*_linux_*.tar.gz; do
@@ -50,6 +55,10 @@ for archive in "$dist"/firn_*_linux_*.tar.gz; do
 	while IFS='=' read -r format PACKAGE_VERSION; do
 		export PACKAGE_VERSION ROOT="$tmp/$format-$ARCH"
 		layout "$tmp/archive/$name" "$ROOT" "$format"
-		"$tmp/nfpm" package --config packaging/nfpm.yaml --packager "$format" --target "$dist/" >/dev/null
+		# In a deb the first line is the summary; in an apk there is only one line.
+		export DESCRIPTION="Saves the conversations of AI agents"
+		[ "$format" = apk ] || DESCRIPTION+="
+$description"
+		"$tmp/nfpm" package --config packaging/nfpm.yaml --packager "$format" --target "$dist/" >"$tmp/log" || { cat "$tmp/log" >&2; exit 1; }
 	done <"$tmp/versions"
 done

@@ -140,7 +140,7 @@ func TestComposeAndChart(t *testing.T) {
 				t.Errorf("%s lacks %s", name, need)
 			}
 		}
-		var env []string
+		env := []string{"FIRN_HOME=/var/lib/firn"}
 		for _, m := range regexp.MustCompile(`(?m)^ *(?:- name: )?(FIRN_[A-Z_]+)(?:: (\S+))?$`).FindAllStringSubmatch(text, -1) {
 			value := m[2]
 			if value == "" { // a template
