@@ -14,18 +14,33 @@ import (
 	"testing"
 )
 
-// notJSON are the commands whose output is not JSON with --json, or not compared, and why.
+// notJSON are the commands whose output is not JSON with --json, or not compared here, and
+// why.
 var notJSON = map[string]string{
-	"acp":        "speaks the Agent Client Protocol, which is JSON",
-	"browse":     "is a full screen for people",
-	"completion": "prints a script for a shell",
-	"convert":    "prints the converted transcript",
-	"demo":       "prints one object per step, with `title` and `lines`",
-	"export":     "prints the exported session; `--format json` is one of the formats",
-	"help":       "prints text for people and agents",
-	"mcp":        "speaks the Model Context Protocol, which is JSON",
-	"migrate":    "prints the members of `firn mirror`, for the store it copies to",
-	"serve":      "prints one object when it is ready: `address`, `socket`, `tcp`, `pid`",
+	"acp":             "speaks the Agent Client Protocol, which is JSON",
+	"browse":          "is a full screen for people",
+	"completion":      "prints a script for a shell",
+	"convert":         "prints the converted transcript",
+	"demo":            "prints one object per step, with `title` and `lines`",
+	"export":          "prints the exported session; `--format json` is one of the formats",
+	"help":            "prints text for people and agents",
+	"mcp":             "speaks the Model Context Protocol, which is JSON",
+	"sessions":        "is another name for the commands below it",
+	"approvals allow": "needs a call that waits: prints `call`, `decision`, `digest` and more",
+	"approvals deny":  "needs a call that waits: prints the same as `firn approvals allow`",
+	"blame":           "needs a file that a session changed: prints `path` and `lines[]`, each with `n`, `text` and, if known, `session`, `entry`, `call`, `tool`, `time`, `commit`",
+	"jobs run":        "needs a job: prints `key`, `session`, `message` and `deliver`",
+	"mcp test":        "needs a server: prints `name` and `tools[]`, each with `name` and `description`",
+	"mcp approve":     "needs a project with servers: prints `file`, `digest`, `items[]` and `undo`, or with --plan `plan` and `would`",
+	"mcp revoke":      "needs a project with servers: prints the same as `firn mcp approve`",
+	"migrate":         "prints the members of `firn mirror`, for the store it copies to",
+	"backup":          "is a group of commands: prints its help",
+	"bin":             "is a group of commands: prints its help",
+	"config":          "is a group of commands: prints its help",
+	"keys":            "is a group of commands: prints its help",
+	"memory":          "is a group of commands: prints its help",
+	"token":           "is a group of commands: prints its help",
+	"serve":           "prints one object when it is ready: `address`, `socket`, `tcp`, `pid`",
 }
 
 // jsonOnly are further commands whose output is collected, on the home with files. DIR is a
@@ -38,10 +53,29 @@ var jsonOnly = []storeCommand{
 	{name: "backup create", args: []string{"backup", "create", "DIR/backup.tar.zst"}},
 	{name: "backup verify", args: []string{"backup", "verify", "DIR/backup.tar.zst"}},
 	{name: "backup restore", args: []string{"backup", "restore", "DIR/backup.tar.zst", "DIR/restored"}},
-	{name: "sync add", args: []string{"sync", "add", "DIR/share"}},
+	{name: "sync add", args: []string{"sync", "add", "share", "DIR/share"}},
 	{name: "sync", args: []string{"sync"}},
+	{name: "sync status", args: []string{"sync", "status"}},
+	{name: "sync log", args: []string{"sync", "log"}},
 	{name: "sync identity", args: []string{"sync", "identity"}},
-	{name: "sync rm", args: []string{"sync", "rm", "DIR/share"}},
+	{name: "sync rm", args: []string{"sync", "rm", "share"}},
+	{name: "memory add", args: []string{"memory", "add", "Walruses are large.", "--name", "walrus"}},
+	{name: "memory ls", args: []string{"memory", "ls"}},
+	{name: "memory search", args: []string{"memory", "search", "walruses"}},
+	{name: "memory changes", args: []string{"memory", "changes"}},
+	{name: "approvals rules add", args: []string{"approvals", "rules", "add", "--project", ".", "shell(make *)"}},
+	{name: "approvals rules", args: []string{"approvals", "rules"}},
+	{name: "mcp add", args: []string{"mcp", "add", "notes", "--", "cat"}},
+	{name: "mcp ls", args: []string{"mcp", "ls"}},
+	{name: "config set", args: []string{"config", "set", "gateway.drain", "1m"}},
+	{name: "config unset", args: []string{"config", "unset", "gateway.drain"}},
+	{name: "chat", args: []string{"chat", "-p", "what can you do?", "--key", "agent:main:json"}},
+	{name: "chat", args: []string{"chat", "-p", "and what else?", "--key", "agent:main:json"}},
+	{name: "compact", args: []string{"compact", "@agent:main:json", "--keep-recent", "10"}},
+	{name: "compactions", args: []string{"compactions", "@agent:main:json"}},
+	{name: "uncompact", args: []string{"uncompact", "@agent:main:json"}},
+	{name: "handoff", args: []string{"handoff", mainSession, "--to", "codex"}},
+	{name: "adopt", args: []string{"adopt"}},
 }
 
 // jsonMembers are the members of a command's output by their path, each with its types. The
@@ -62,7 +96,7 @@ func (m *jsonMembers) add(path string, depth int, v any, found map[string]bool) 
 	case map[string]any:
 		if depth < deepest && len(v) > 0 {
 			for member, value := range v {
-				m.add(strings.TrimPrefix(path+"."+plainMember(member), "."), depth+1, value, found)
+				m.add(strings.TrimLeft(path+"."+plainMember(member), "."), depth+1, value, found)
 			}
 			return
 		}
@@ -89,9 +123,11 @@ func (m *jsonMembers) add(path string, depth int, v any, found map[string]bool) 
 	found[path] = true
 }
 
+var memberName = regexp.MustCompile(`^[a-z][A-Za-z]*$`)
+
 // plainMember replaces members whose name is data: a key, an ID, a date, a model.
 func plainMember(name string) string {
-	if regexp.MustCompile(`^[a-z][A-Za-z]*$`).MatchString(name) {
+	if name == "sha256" || memberName.MatchString(name) {
 		return name
 	}
 	return "NAME"
@@ -116,7 +152,7 @@ func (o jsonOutputs) add(command, out string) error {
 			return fmt.Errorf("the output is not JSON: %w", err)
 		}
 		found := make(map[string]bool)
-		m.add("", 0, v, found)
+		m.add(".", 0, v, found)
 		m.outputs++
 		for path := range found {
 			m.seen[path]++
@@ -175,7 +211,7 @@ func (m *jsonMembers) lines(before map[string]jsonLine) map[string]jsonLine {
 	}
 	for path := range lines { // an empty array or object, whose items were seen elsewhere
 		for other := range lines {
-			if strings.HasPrefix(other, path+"[") || path != "" && strings.HasPrefix(other, path+".") {
+			if strings.HasPrefix(other, path+"[") || path != other && (path == "." || strings.HasPrefix(other, path+".")) {
 				delete(lines, path)
 				break
 			}
@@ -188,10 +224,10 @@ const jsonPreface = `# JSON output
 
 What each command prints with ` + "`--json`" + `. This page is written by a test, which runs every command and fails if a member has no line here, or
 if one that is always printed is missing. ` + "`[]`" + ` is each item of an array, ` + "`NAME`" + ` any name, ` + "`?`" + ` marks members that may be missing, and
-deeper objects are not listed. Commands that print several objects print one per line, all with these members. Entries of sessions are
+deeper objects are not listed. A line ` + "`.`" + ` is the whole result. Commands that print several objects print one per line, all with these members. Entries of sessions are
 described in [format.md](format.md), errors and exit codes in [scripting.md](scripting.md#exit-codes).
 
-These commands print something else:
+These commands print something else, or are not run by the test:
 
 | command | |
 |---|---|
@@ -296,6 +332,9 @@ func (p *pair) collect(d *storeCommand, r ran) {
 func (p *pair) doesJSONOnly() {
 	p.t.Helper()
 	dir := p.t.TempDir()
+	if err := os.Mkdir(filepath.Join(dir, "share"), 0o700); err != nil {
+		p.t.Fatal(err)
+	}
 	for _, d := range jsonOnly {
 		args := []string{"--json"}
 		for _, a := range d.args {

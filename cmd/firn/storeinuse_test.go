@@ -10,6 +10,7 @@ import (
 	"os/exec"
 	"path/filepath"
 	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
@@ -51,6 +52,7 @@ func (p *pair) run(home, input string, args ...string) ran {
 	cmd := program(home, args...)
 	hang := time.AfterFunc(5*time.Minute, func() { cmd.Process.Kill() }) // it only ends a hang
 	defer hang.Stop()
+	cmd.Env = slices.DeleteFunc(cmd.Env, func(v string) bool { return strings.HasPrefix(v, "FIRN_UPDATE=") }) // firn config check reports it
 	cmd.Env = append(cmd.Env, "HOME="+home, "EDITOR=true", "VISUAL=", "NO_COLOR=1", "DISPLAY=", "WAYLAND_DISPLAY=")
 	cmd.Stdin = strings.NewReader(input)
 	var out, errs bytes.Buffer
@@ -216,11 +218,19 @@ func TestEveryCommandIsClassified(t *testing.T) {
 		}
 	}
 	found := 0
+	printed, err := os.ReadFile(filepath.Join("..", "..", "docs", "json.md"))
+	if err != nil {
+		t.Fatal(err)
+	}
+	asJSON := readJSONPage(t, string(printed))
 	for _, heading := range regexp.MustCompile(`(?m)^##+ firn (.+)$`).FindAllStringSubmatch(string(page), -1) {
 		if found++; !known[heading[1]] {
 			t.Errorf("firn %s is not in the table of commands: add how it acts on the store in use", heading[1])
 		}
 		delete(known, heading[1])
+		if (notJSON[heading[1]] != "") == (asJSON[heading[1]] != nil) {
+			t.Errorf("firn %s must be either in docs/json.md or in the table of commands that do not print JSON", heading[1])
+		}
 	}
 	for name := range known {
 		t.Errorf("there is no command firn %s", name)
