@@ -21,6 +21,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/formats/dialects"
 	"firn.dev/internal/render/prose"
+	"firn.dev/internal/render/trajectory"
 	"firn.dev/wire"
 )
 
@@ -28,13 +29,7 @@ const formatHelp = `Formats: native (firn's own, which pi can open), claudecode 
 pi, openclaw, crabtalk, claw0, cersei. firn convert --formats lists what each
 cannot represent.`
 
-func (p exchangeCommands) exportCommand() *cobra.Command {
-	var format, out, view string
-	var plan, mask bool
-	cmd := &cobra.Command{
-		Use: "export SESSION", GroupID: "formats",
-		Short: "Export a session in another tool's format, or as a page",
-		Long: `Export a session in another tool's format, as that tool would have written it,
+const exportHelp = `Export a session in another tool's format, as that tool would have written it,
 to stdout or a file. Entries that came from that tool are exported byte for
 byte. A fidelity report goes to stderr: each entry is unchanged, re-encoded,
 changed or omitted.
@@ -45,17 +40,27 @@ branches. Text that looks like a secret is masked there; in other formats only
 with --mask, which prints how many places were masked. Secrets without a
 recognizable form, such as a password in a sentence, are not detected: check the
 result before you share it. --format json writes all entries as one JSON array,
-and jsonl is native. Without --format, a file named *.html, *.md or *.json gets
+and jsonl is native. --format atif writes the branch of the head as a trajectory
+for training and evaluation tools (Agent Trajectory Interchange Format 1.6),
+with images left out. Without --format, a file named *.html, *.md or *.json gets
 that format.
 
 Entries that cannot be read are marked in a page and counted in the report of
 other formats; the command then exits with 8, as firn verify does.
 
-` + formatHelp + "\n\n" + sessionHelp,
+`
+
+func (p exchangeCommands) exportCommand() *cobra.Command {
+	var format, out, view string
+	var plan, mask bool
+	cmd := &cobra.Command{
+		Use: "export SESSION", GroupID: "formats",
+		Short:   "Export a session in another tool's format, or as a page",
+		Long:    exportHelp + formatHelp + "\n\n" + sessionHelp,
 		Example: "  firn export 0198c5a2 --format html -o session.html\n  firn export 0198c5a2 --format claude -o session.jsonl\n  firn export - --format codex --plan\n  firn export - --mask -o masked.jsonl",
 		Args:    args(1, 1, "one session"), ValidArgsFunction: p.completeSession(true),
 	}
-	cmd.Flags().StringVar(&format, "format", "native", "`format` to write, also html, markdown or json; --to is an alias")
+	cmd.Flags().StringVar(&format, "format", "native", "`format` to write, also html, markdown, json or atif; --to is an alias")
 	addAlias(cmd, "to", "format")
 	cmd.Flags().StringVarP(&out, "output", "o", "", "write to this `file`, which must not exist; - is stdout")
 	cmd.Flags().StringVar(&view, "view", "", "entries on a page: `branch` or disk")
@@ -73,8 +78,11 @@ other formats; the command then exits with 8, as firn verify does.
 		if err != nil {
 			return err
 		}
-		if name == wire.FormatHTML || name == formatMarkdown {
+		switch name {
+		case wire.FormatHTML, formatMarkdown:
 			return p.exportPage(ctx, c, args[0], name, view, out, plan)
+		case formatTrajectory:
+			return p.exportTrajectory(ctx, c, args[0], view, out, mask, plan)
 		}
 		if view != "" {
 			return &usageError{message: "--view requires --format html or markdown", hint: "add --format html"}
@@ -136,20 +144,47 @@ func (p exchangeCommands) exportPage(ctx context.Context, c *client.Client, ref,
 	if err != nil {
 		return err
 	}
-	var damage damaged
-	write := func(w io.Writer) error {
-		damage, err = writePage(ctx, c, session, format, view, w)
+	return p.writeExport(session, out, func(w io.Writer) (damaged, error) {
+		return writePage(ctx, c, session, format, view, w)
+	})
+}
+
+// exportTrajectory writes the branch of a session's head as a trajectory.
+func (p exchangeCommands) exportTrajectory(ctx context.Context, c *client.Client, ref, view, out string, mask, plan bool) error {
+	if plan || view != "" {
+		return &usageError{message: formatTrajectory + " supports neither --plan nor --view", hint: "it has the branch of the head; omit the flag"}
+	}
+	session, err := p.session(ctx, c, ref)
+	if err != nil {
 		return err
 	}
+	err = p.writeExport(session, out, func(w io.Writer) (damaged, error) {
+		return writeTrajectory(ctx, c, session, trajectory.Options{Program: p.build.Version, Mask: mask}, w)
+	})
+	if mask {
+		p.notef("masked text that looks like a secret; check the file before you share it\n")
+	}
+	return err
+}
+
+// writeExport writes a session to stdout or a new file, and reports entries that could not
+// be read.
+func (p exchangeCommands) writeExport(s wire.Session, out string, write func(io.Writer) (damaged, error)) error {
+	var damage damaged
+	run := func(w io.Writer) (err error) {
+		damage, err = write(w)
+		return err
+	}
+	var err error
 	if out == "" {
-		err = write(p.stdout)
-	} else if err = newFile(out, write); err == nil {
+		err = run(p.stdout)
+	} else if err = newFile(out, run); err == nil {
 		err = p.print(map[string]string{"file": out}, func() string { return "wrote " + out + "\n" })
 	}
 	if err != nil {
 		return err
 	}
-	return p.reportDamage(session.ID, damage)
+	return p.reportDamage(s.ID, damage)
 }
 
 // writePage writes a session as an HTML page or as Markdown, and counts the damage.

@@ -14,25 +14,27 @@ import (
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/formats/dialects"
 	"firn.dev/internal/render/prose"
+	"firn.dev/internal/render/trajectory"
 	text "firn.dev/internal/render/transcript"
 	"firn.dev/wire"
 )
 
 // The formats of an export besides those of tools and pages.
 const (
-	formatMarkdown = "markdown"
-	formatArray    = "json"
+	formatMarkdown   = "markdown"
+	formatArray      = "json"
+	formatTrajectory = "atif"
 )
 
 // exportNames maps other names of formats, and extensions of files.
 var exportNames = map[string]string{
 	"md": formatMarkdown, "htm": wire.FormatHTML, "html": wire.FormatHTML, "jsonl": string(dialect.Native),
-	formatMarkdown: formatMarkdown, formatArray: formatArray,
+	formatMarkdown: formatMarkdown, formatArray: formatArray, formatTrajectory: formatTrajectory,
 }
 
 // exportFormats lists the formats of an export.
 func exportFormats() string {
-	return strings.Join(append([]string{wire.FormatHTML, formatMarkdown, formatArray}, dialects.Names()...), ", ")
+	return strings.Join(append([]string{wire.FormatHTML, formatMarkdown, formatArray, formatTrajectory}, dialects.Names()...), ", ")
 }
 
 // namesFormat reports whether a name is that of a format, even of one that is not written.
@@ -66,7 +68,7 @@ func formatOfFile(file string) string {
 
 // exportFile returns a name for a file with a session in a format.
 func exportFile(s wire.Session, format string) string {
-	extension := map[string]string{wire.FormatHTML: ".html", formatMarkdown: ".md", formatArray: ".json"}[format]
+	extension := map[string]string{wire.FormatHTML: ".html", formatMarkdown: ".md", formatArray: ".json", formatTrajectory: ".json"}[format]
 	if extension == "" {
 		extension = ".jsonl"
 	}
@@ -86,6 +88,21 @@ func writeMarkdown(ctx context.Context, c *client.Client, s wire.Session, view s
 		}
 	}
 	return d, nil
+}
+
+// writeTrajectory writes the branch of the head as a trajectory, and counts the damage.
+func writeTrajectory(ctx context.Context, c *client.Client, s wire.Session, o trajectory.Options, w io.Writer) (d damaged, err error) {
+	out := trajectory.New(w, s, o)
+	for e, err := range c.Entries(ctx, s.ID, client.EntryQuery{View: wire.ViewBranch}) {
+		if err != nil {
+			return d, err
+		}
+		d.entry(e)
+		if err := out.Entry(e); err != nil {
+			return d, err
+		}
+	}
+	return d, out.Close()
 }
 
 // arrayWriter turns lines of JSON into one array.
