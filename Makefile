@@ -76,12 +76,13 @@ words:
 
 # Some packages mostly wait, for browsers and elections, so one more than the number of
 # processors runs at a time. Packages that take more than a minute start first, so that
-# none of them runs alone at the end. The tests with the providers' SDKs are a separate
-# module, which is slow to compile the first time.
+# none of them runs alone at the end. The tests with the providers' SDKs and with an S3
+# server are separate modules, which are slow to compile the first time.
 LONGEST := ./cmd/firn ./internal/door/webui/webtest ./proving/interop ./store/filestore ./store/jetstream
 test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
 	cd proving/interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+	cd proving/s3 && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 # Every combination that make test only samples: the ways to run the client scripts, the
 # widths of accessibility checks, and the cuts of imported files.

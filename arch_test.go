@@ -79,6 +79,7 @@ var modules = []moduleRule{
 	{"github.com/adhocore/gronx", []string{"internal/ops/config", "internal/gateway/timer"}, "the next run of a job, and validation of schedules"},
 	{"github.com/klauspost/compress/zstd", []string{"internal/ops/serve", "internal/term/cli", "internal/formats/dialects", "internal/formats/history/crush", "internal/ops/backup", "store/jetstream", "internal/disk/filehistory", "internal/ops/sessionsync", "cmd/firn"}, "some tools compress old transcripts; so does a store that seals them, a backup, and a sync"},
 	{"filippo.io/age", []string{"internal/ops/sessionsync", "internal/ops/backup", "internal/term/cli"}, "encrypts what a sync publishes, and backups"},
+	{"github.com/minio/minio-go/", []string{"internal/ops/sessionsync/s3target"}, "buckets as sync targets"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/door/mcp", "internal/ops/mcpclient"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/door/acp"}, "the protocol's types, made from its schema"},
 	{"github.com/yuin/goldmark", []string{"internal/render/richtext"}, "reads Markdown"},

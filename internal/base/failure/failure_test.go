@@ -19,3 +19,15 @@ func TestOf(t *testing.T) {
 		t.Errorf("message %q, want %q", got, want)
 	}
 }
+
+// TestHint checks that a hint is found through wrapping, and changes neither the kind nor the
+// message.
+func TestHint(t *testing.T) {
+	err := fmt.Errorf("wrapped: %w", failure.WithHint(failure.Of(firn.ErrNotFound, "no target"), "add one"))
+	if failure.Hint(err) != "add one" || !errors.Is(err, firn.ErrNotFound) || err.Error() != "wrapped: no target" {
+		t.Errorf("hint %q of %v", failure.Hint(err), err)
+	}
+	if got := failure.Hint(firn.ErrNotFound); got != "" {
+		t.Errorf("hint %q of an error without one", got)
+	}
+}

@@ -86,10 +86,10 @@ func Change(fsys vfs.FS, dir, name string, change func(c *Config) (bool, error))
 // CheckName rejects a name of a target that is not a simple file name.
 func CheckName(name string) error {
 	if name == "" || len(name) > 40 || strings.Trim(name, "abcdefghijklmnopqrstuvwxyz0123456789-_") != "" {
-		return &Problem{failure.Of(firn.ErrInvalid, "invalid name of a target %.60q", name), "use up to 40 lower-case letters, digits, - and _"}
+		return failure.WithHint(failure.Of(firn.ErrInvalid, "invalid name of a target %.60q", name), "use up to 40 lower-case letters, digits, - and _")
 	}
 	if slices.Contains(reservedNames, name) {
-		return &Problem{failure.Of(firn.ErrInvalid, "the name %q is a command", name), "choose another name"}
+		return failure.WithHint(failure.Of(firn.ErrInvalid, "the name %q is a command", name), "choose another name")
 	}
 	return nil
 }

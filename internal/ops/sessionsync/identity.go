@@ -114,9 +114,9 @@ func (i *Identity) CheckAccess(ctx context.Context, t Target) error {
 	case !foreign:
 		return nil
 	case i == nil:
-		return &Problem{failure.Of(firn.ErrConflict, "other machines publish in this folder, and this home has no sync identity"), takeHint}
+		return failure.WithHint(failure.Of(firn.ErrConflict, "other machines publish on this target, and this home has no sync identity"), takeHint)
 	}
-	return &Problem{failure.Of(firn.ErrConflict, "other machines publish in this folder with another sync identity"), takeHint}
+	return failure.WithHint(failure.Of(firn.ErrConflict, "other machines publish on this target with another sync identity"), takeHint)
 }
 
 // takeHint is the way to the identity of the other machines.

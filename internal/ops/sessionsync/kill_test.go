@@ -175,7 +175,7 @@ func TestKilledAtEveryStep(t *testing.T) {
 		d.session(d.b, "only on b")
 		d.sync(d.a)
 		f := &fuse{left: n}
-		o := d.b.options(Folder{killableFS{vfs.OS{}, f}, d.target.Dir}, "share")
+		o := d.b.options(Folder{FS: killableFS{vfs.OS{}, f}, Dir: d.target.Dir}, "share")
 		o.FS, o.Local = killableFS{vfs.OS{}, f}, killableHome{d.b.files, f}
 		r, err := Run(context.Background(), o)
 		killed = err != nil || len(r.Problems) > 0

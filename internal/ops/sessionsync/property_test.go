@@ -15,16 +15,21 @@ import (
 	"firn.dev"
 	"firn.dev/internal/base/basetest"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/ops/sessionsync/s3target"
 	"firn.dev/store"
 )
 
 // TestMachinesConverge runs random operations on three machines with wrong clocks and random
 // syncs through two targets, from which files are lost. When all have synced until nothing
 // changes, they show the same sessions, entries, titles, tags, marks and keys, and every entry
-// that was ever appended is there.
+// that was ever appended is there. The targets are folders, or buckets if proving/s3 runs it.
 func TestMachinesConverge(t *testing.T) {
 	rng := basetest.Random(t)
-	for round := range 6 {
+	rounds := 6
+	if inBuckets() {
+		rounds = 2
+	}
+	for round := range rounds {
 		t.Run(fmt.Sprint(round), func(t *testing.T) {
 			w := newWorld(t, rand.New(rand.NewPCG(rng.Uint64(), rng.Uint64())))
 			for range 60 {
@@ -44,7 +49,7 @@ type world struct {
 	t        *testing.T
 	rng      *rand.Rand
 	machines []*machine
-	targets  []Folder
+	targets  []worldTarget
 	// said are the entries that users appended, by session.
 	said map[firn.ID][]firn.EntryID
 	// purged are the sessions that were purged, keyless those that have no key. Only they
@@ -64,9 +69,38 @@ func newWorld(t *testing.T, rng *rand.Rand) *world {
 		w.machines = append(w.machines, m)
 	}
 	for range 2 {
-		w.targets = append(w.targets, Folder{vfs.OS{}, t.TempDir()})
+		w.targets = append(w.targets, newWorldTarget(t))
 	}
 	return w
+}
+
+// worldTarget is a target that loses files.
+type worldTarget struct {
+	// open returns the target for one sync, which may fail with faults.
+	open func(faults bool) Target
+	// dir is where the files are.
+	dir string
+}
+
+// inBuckets reports whether the targets are buckets.
+func inBuckets() bool { return os.Getenv("FIRN_SYNC_S3") != "" }
+
+// newWorldTarget returns a folder, or a bucket of the server that proving/s3 runs.
+func newWorldTarget(t *testing.T) worldTarget {
+	if !inBuckets() {
+		folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+		return worldTarget{func(bool) Target { return folder }, folder.Dir}
+	}
+	prefix := string(firn.NewID())
+	return worldTarget{func(faults bool) Target {
+		endpoint := os.Getenv("FIRN_SYNC_S3")
+		if faults {
+			endpoint = os.Getenv("FIRN_SYNC_S3_FAULTY")
+		}
+		bucket, err := s3target.New(s3target.Options{Bucket: os.Getenv("FIRN_SYNC_S3_BUCKET"), Prefix: prefix, Endpoint: endpoint, Pause: time.Millisecond, MaxFile: MaxFile})
+		check(t, err)
+		return &Listing{Remote: bucket}
+	}, filepath.Join(os.Getenv("FIRN_SYNC_S3_DIR"), prefix)}
 }
 
 // step does something at random.
@@ -74,13 +108,13 @@ func (w *world) step() {
 	m := w.machines[w.rng.IntN(len(w.machines))]
 	if w.rng.IntN(4) == 0 {
 		n := w.rng.IntN(len(w.targets))
-		o := m.options(w.targets[n], fmt.Sprintf("t%d", n))
+		o := m.options(w.targets[n].open(true), fmt.Sprintf("t%d", n))
 		o.Republish = w.rng.IntN(10) == 0
-		if _, err := Run(context.Background(), o); err != nil {
+		if _, err := Run(context.Background(), o); err != nil && !(inBuckets() && errors.Is(err, firn.ErrUnavailable)) {
 			w.t.Fatal(err)
 		}
 		if w.rng.IntN(10) == 0 {
-			w.lose(w.targets[n])
+			w.lose(w.targets[n].dir)
 		}
 		return
 	}
@@ -93,9 +127,9 @@ func (w *world) step() {
 }
 
 // lose deletes a file on a target at random.
-func (w *world) lose(target Folder) {
+func (w *world) lose(target string) {
 	dir := []string{manifestDir, pieceDir}[w.rng.IntN(2)]
-	files, err := filepath.Glob(filepath.Join(target.Dir, dir, "*", "*"))
+	files, err := filepath.Glob(filepath.Join(target, dir, "*", "*"))
 	if err != nil {
 		w.t.Fatal(err)
 	}
@@ -257,7 +291,7 @@ func (w *world) settle() {
 		quiet := true
 		for n, target := range w.targets {
 			for _, m := range w.machines {
-				r := m.sync(target, fmt.Sprintf("t%d", n))
+				r := m.sync(target.open(false), fmt.Sprintf("t%d", n))
 				quiet = quiet && r.Imported == 0 && r.Published == 0 && r.Bytes == 0 && r.Marked == 0
 			}
 		}

@@ -15,9 +15,9 @@ import (
 	"firn.dev/internal/base/failure"
 )
 
-// maxPlain limits the size of a decompressed piece or manifest. A piece is about
+// MaxFile limits the size of a decompressed piece or manifest. A piece is about
 // [pieceBytes] and one line of at most store.max_line.
-const maxPlain = 256 << 20
+const MaxFile = 256 << 20
 
 // seal compresses and encrypts data. It returns the name of the result: the hash of its
 // bytes, which reveals nothing of the content.
@@ -70,13 +70,13 @@ func (i *Identity) open(name string, sealed []byte) ([]byte, error) {
 	if err != nil {
 		return nil, failure.Of(firn.ErrCorrupt, "decrypt: %v", err)
 	}
-	reader, err := zstd.NewReader(decrypted, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(maxPlain))
+	reader, err := zstd.NewReader(decrypted, zstd.WithDecoderConcurrency(1), zstd.WithDecoderMaxMemory(MaxFile))
 	if err != nil {
 		return nil, failure.Of(firn.ErrCorrupt, "decompress: %v", err)
 	}
 	defer reader.Close()
-	plain, err := io.ReadAll(io.LimitReader(reader, maxPlain+1))
-	if err == nil && len(plain) > maxPlain {
+	plain, err := io.ReadAll(io.LimitReader(reader, MaxFile+1))
+	if err == nil && len(plain) > MaxFile {
 		err = errors.New("it is too large")
 	}
 	if err != nil {

@@ -147,8 +147,8 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	if !known && len(r.st.Machines) > 0 {
-		return &Problem{failure.Of(firn.ErrNotFound, "the target %s has no %s", r.Name, markFile),
-			"mount the share or restore the folder; to start over there: firn sync rm " + r.Name + ", then firn sync add"}
+		return failure.WithHint(failure.Of(firn.ErrNotFound, "the target %s has no %s", r.Name, markFile),
+			"mount the share or restore the folder; to start over there: firn sync rm "+r.Name+", then firn sync add")
 	}
 	if !known {
 		if err := r.Target.Put(ctx, markFile, []byte(mark)); err != nil {
@@ -211,18 +211,6 @@ func (r *run) problem(format string, args ...any) {
 	r.report.Problems = append(r.report.Problems, text)
 }
 
-// Problem is an error with a hint for the user.
-type Problem struct {
-	Err  error
-	Hint string
-}
-
-// Error implements error.
-func (p *Problem) Error() string { return p.Err.Error() }
-
-// Unwrap returns the cause.
-func (p *Problem) Unwrap() error { return p.Err }
-
 // lockDir locks the sync state of the home, so that two syncs do not run at once.
 func lockDir(fsys vfs.FS, dir string) (release func() error, err error) {
 	if err := fsys.MkdirAll(dir); err != nil {
@@ -234,7 +222,7 @@ func lockDir(fsys vfs.FS, dir string) (release func() error, err error) {
 	}
 	ok, err := file.TryLock()
 	if err == nil && !ok {
-		err = &Problem{failure.Of(firn.ErrLocked, "another sync of this home is running"), "wait until it has ended"}
+		err = failure.WithHint(failure.Of(firn.ErrLocked, "another sync of this home is running"), "wait until it has ended")
 	}
 	if err != nil {
 		return nil, errors.Join(err, file.Close())

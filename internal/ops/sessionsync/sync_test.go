@@ -31,7 +31,7 @@ func newDuo(t *testing.T) *duo {
 	t.Helper()
 	rng := rand.New(rand.NewPCG(1, 2))
 	identity := newTestIdentity(t)
-	return &duo{t, newMachine(t, "desktop", identity, rng), newMachine(t, "laptop", identity, rng), Folder{vfs.OS{}, t.TempDir()}}
+	return &duo{t, newMachine(t, "desktop", identity, rng), newMachine(t, "laptop", identity, rng), Folder{FS: vfs.OS{}, Dir: t.TempDir()}}
 }
 
 func (d *duo) sync(machines ...*machine) (last *Report) {

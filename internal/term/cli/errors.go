@@ -13,6 +13,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/ops/doctor"
 	"firn.dev/internal/term/chat"
 	"firn.dev/wire"
@@ -121,6 +122,8 @@ func classify(err error) outcome {
 	switch {
 	case errors.As(err, &h):
 		o.hint = h.hint
+	case failure.Hint(err) != "":
+		o.hint = failure.Hint(err)
 	case errors.As(err, &p) && p.Hint != "":
 		o.hint = p.Hint
 	}

@@ -106,7 +106,7 @@ func (p syncCommands) statusText(s *syncHome, all []sessionsync.Status, receipts
 	var b strings.Builder
 	fmt.Fprintf(&b, "this machine: %s\n", prose.Clean(s.config.Name))
 	if len(all) == 0 {
-		b.WriteString("no targets; to add one: firn sync add NAME FOLDER\n")
+		b.WriteString("no targets; to add one: firn sync add NAME TARGET\n")
 	}
 	for _, one := range all {
 		last := "never synced"

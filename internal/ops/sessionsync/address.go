@@ -1,0 +1,97 @@
+package sessionsync
+
+import (
+	"net/url"
+	"path"
+	"path/filepath"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/pattern"
+)
+
+// Kind is a kind of target.
+type Kind string
+
+// The kinds of targets.
+const (
+	KindFolder Kind = "folder"
+	KindS3     Kind = "s3"
+)
+
+// Address says where a target is. Its text, in the configuration and on the command line, is
+// the path of a folder, or a URL:
+//
+//	s3://BUCKET[/PREFIX][?endpoint=URL&region=REGION]
+type Address struct {
+	Kind Kind
+	// Path is the folder, or the prefix of names in a bucket.
+	Path string
+	// Bucket, Endpoint and Region describe a bucket. The last two may be empty.
+	Bucket, Endpoint, Region string
+}
+
+// scheme matches the beginning of a URL. A drive letter of Windows is no scheme.
+var scheme = pattern.New(`^[A-Za-z][A-Za-z0-9+.-]+://`)
+
+// ParseAddress reads the text of an address. The path of a folder must be absolute or is
+// relative to the current directory.
+func ParseAddress(text string) (Address, error) {
+	if !scheme().MatchString(text) {
+		dir, err := filepath.Abs(text)
+		return Address{Kind: KindFolder, Path: dir}, err
+	}
+	u, err := url.Parse(text)
+	if err != nil {
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "the target %.200q is not a valid URL", text), addressHint)
+	}
+	switch u.Scheme {
+	case "s3":
+		return parseBucket(u)
+	}
+	return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "%s:// is not a kind of target", u.Scheme), addressHint)
+}
+
+const addressHint = "a target is a folder or s3://BUCKET/PREFIX"
+
+// bucketName is the form of the names of buckets; the server knows the details.
+var bucketName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$`)
+
+func parseBucket(u *url.URL) (Address, error) {
+	a := Address{Kind: KindS3, Bucket: u.Host, Path: strings.Trim(path.Clean("/"+u.Path), "/")}
+	query, err := url.ParseQuery(u.RawQuery)
+	for key := range query {
+		if key != "endpoint" && key != "region" || len(query[key]) != 1 {
+			return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "the address of a bucket has no parameter %.60q", key), "use endpoint and region")
+		}
+	}
+	a.Endpoint, a.Region = query.Get("endpoint"), query.Get("region")
+	switch {
+	case u.User != nil:
+		// The error must not repeat what may be a secret.
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "an address has no credentials in it"), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to the shared credentials file (~/.aws/credentials)")
+	case err != nil || u.Fragment != "":
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "the address of the bucket is not valid"), addressHint)
+	case !bucketName().MatchString(a.Bucket):
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "%.80q is not the name of a bucket", a.Bucket), addressHint)
+	}
+	return a, nil
+}
+
+// String returns the text of an address.
+func (a Address) String() string {
+	if a.Kind != KindS3 {
+		return a.Path
+	}
+	u := url.URL{Scheme: "s3", Host: a.Bucket, Path: a.Path}
+	query := make(url.Values)
+	if a.Endpoint != "" {
+		query.Set("endpoint", a.Endpoint)
+	}
+	if a.Region != "" {
+		query.Set("region", a.Region)
+	}
+	u.RawQuery = query.Encode()
+	return u.String()
+}

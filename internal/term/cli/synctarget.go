@@ -1,0 +1,243 @@
+package cli
+
+import (
+	"context"
+	"fmt"
+	"io"
+	"os"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/ops/sessionsync"
+	"firn.dev/internal/ops/sessionsync/s3target"
+	"firn.dev/internal/render/prose"
+)
+
+// openTarget returns the target with an address. Rate limits its bandwidth; it may be nil.
+func openTarget(address string, rate *sessionsync.Rate) (sessionsync.Target, error) {
+	a, err := sessionsync.ParseAddress(address)
+	if err != nil {
+		return nil, err
+	}
+	if a.Kind == sessionsync.KindFolder {
+		return sessionsync.Folder{FS: vfs.OS{}, Dir: a.Path, Rate: rate}, nil
+	}
+	bucket, err := s3target.New(s3target.Options{Bucket: a.Bucket, Prefix: a.Path, Endpoint: a.Endpoint, Region: a.Region, Reader: rate.Reader, MaxFile: sessionsync.MaxFile})
+	if err != nil {
+		return nil, err
+	}
+	return &sessionsync.Listing{Remote: bucket}, nil
+}
+
+// adding are the flags of firn sync add.
+type adding struct{ identity, machine, endpoint, region string }
+
+func (p syncCommands) syncAddCommand() *cobra.Command {
+	var o adding
+	cmd := &cobra.Command{
+		Use:   "add NAME TARGET",
+		Short: "Add a target to sync with",
+		Long: `Add a target to sync with: a folder that exists, or s3://BUCKET/PREFIX for an
+S3 bucket that exists.
+
+The first machine creates the sync identity, the key that encrypts everything
+on the targets. Other machines need the same one: print it with firn sync
+identity and give it to --identity as a file, or as - for stdin. It is a
+secret; it is never taken from an argument or the environment.
+
+The credentials of a bucket are read at each sync from AWS_ACCESS_KEY_ID and
+AWS_SECRET_ACCESS_KEY (and AWS_SESSION_TOKEN), or from the shared credentials
+file (~/.aws/credentials; AWS_SHARED_CREDENTIALS_FILE, AWS_PROFILE). They are
+not stored. --endpoint is the URL of a server other than Amazon's.`,
+		Example: "  firn sync add share /mnt/share/firn\n  ssh desktop firn sync identity | firn sync add share /mnt/share/firn --identity -\n  firn sync add cloud s3://my-bucket/firn --endpoint https://s3.example.org --region eu-1",
+		Args:    args(2, 2, "a name and a target"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			return p.addTarget(cmd.Context(), args[0], args[1], o)
+		},
+	}
+	cmd.Flags().StringVar(&o.identity, "identity", "", "`file` with the sync identity of another machine; - reads stdin")
+	cmd.Flags().StringVar(&o.machine, "machine", "", "`name` of this machine on the others (default: its host name)")
+	cmd.Flags().StringVar(&o.endpoint, "endpoint", "", "`URL` of the S3 server (default: Amazon's)")
+	cmd.Flags().StringVar(&o.region, "region", "", "`region` of the bucket (default: the server is asked)")
+	return cmd
+}
+
+// addressOf returns the address of a target with the flags in it.
+func (o adding) addressOf(target string) (sessionsync.Address, error) {
+	a, err := sessionsync.ParseAddress(target)
+	switch {
+	case err != nil:
+		return a, err
+	case a.Kind == sessionsync.KindFolder && o.endpoint+o.region != "":
+		return a, &usageError{message: "--endpoint and --region are for buckets", hint: "firn sync add NAME s3://BUCKET/PREFIX --endpoint URL"}
+	case o.endpoint != "":
+		a.Endpoint = o.endpoint
+	}
+	if o.region != "" {
+		a.Region = o.region
+	}
+	if a.Kind != sessionsync.KindFolder {
+		return a, nil
+	}
+	if info, err := os.Stat(a.Path); err != nil || !info.IsDir() {
+		return a, &hinted{failure.Of(firn.ErrNotFound, "%s is not a folder", target), "create it or mount the share first"}
+	}
+	return a, nil
+}
+
+// addTarget adds a target to the configuration.
+func (p syncCommands) addTarget(ctx context.Context, name, given string, o adding) error {
+	s, err := p.openSync(ctx)
+	if err == nil {
+		err = sessionsync.CheckName(name)
+	}
+	if err != nil {
+		return err
+	}
+	a, err := o.addressOf(given)
+	if err != nil {
+		return err
+	}
+	address := a.String()
+	target, err := openTarget(address, nil)
+	if err != nil {
+		return err
+	}
+	identity, err := p.readIdentity(ctx, o.identity)
+	if err != nil {
+		return err
+	}
+	var created bool
+	err = s.change(func(c *sessionsync.Config) (bool, error) {
+		if old := c.Targets[name]; old != "" {
+			return false, &hinted{failure.Of(firn.ErrConflict, "the target %s exists: %s", name, old), "choose another name, or remove it: firn sync rm " + name}
+		}
+		if created, err = takeIdentity(ctx, s.dir, identity, target); err != nil {
+			return false, err
+		}
+		if c.Targets[name] = address; o.machine != "" {
+			c.Name = prose.OneLine(o.machine, 60)
+		}
+		return true, nil
+	})
+	if err != nil {
+		return err
+	}
+	out := struct {
+		Name   string `json:"name"`
+		Target string `json:"target"`
+	}{name, address}
+	return p.print(out, func() string {
+		text := fmt.Sprintf("added %s: %s\n", name, prose.Clean(address))
+		if created {
+			text += "created a sync identity; other machines need it: firn sync identity\n"
+		}
+		return text + "to sync: firn sync " + name + "\nundo: firn sync rm " + name + "\n"
+	})
+}
+
+// takeIdentity stores the given identity, or creates one if the home has none. It reports
+// whether it created one. It stores nothing if other machines use another one on the target.
+func takeIdentity(ctx context.Context, dir string, given *sessionsync.Identity, target sessionsync.Target) (bool, error) {
+	have, err := sessionsync.ReadIdentity(vfs.OS{}, dir)
+	if err != nil {
+		return false, err
+	}
+	if given == nil {
+		if err := have.CheckAccess(ctx, target); err != nil || have != nil {
+			return false, err
+		}
+		if have, err = sessionsync.NewIdentity(); err != nil {
+			return false, err
+		}
+		return true, have.Write(vfs.OS{}, dir)
+	}
+	if have != nil && have.Recipient() != given.Recipient() {
+		return false, &hinted{failure.Of(firn.ErrConflict, "this home has another sync identity"), "remove its targets and the file sync/identity of the home first"}
+	}
+	if err := given.CheckAccess(ctx, target); err != nil {
+		return false, err
+	}
+	return false, given.Write(vfs.OS{}, dir)
+}
+
+// readIdentity reads an identity from a file or stdin; nil if none is given.
+func (p syncCommands) readIdentity(ctx context.Context, from string) (*sessionsync.Identity, error) {
+	if from == "" {
+		return nil, nil
+	}
+	input := p.input(ctx)
+	if from != "-" {
+		file, err := os.Open(from)
+		if err != nil {
+			return nil, fmt.Errorf("read the sync identity: %w", err)
+		}
+		defer file.Close()
+		input = file
+	}
+	text, err := io.ReadAll(io.LimitReader(input, 64<<10))
+	if err != nil {
+		return nil, fmt.Errorf("read the sync identity: %w", err)
+	}
+	given, err := sessionsync.ParseIdentity(string(text))
+	if err != nil {
+		return nil, &hinted{err, "print it on the other machine: firn sync identity"}
+	}
+	return given, nil
+}
+
+func (p syncCommands) syncRmCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "rm NAME",
+		Short: "Stop syncing with a target",
+		Long: `Stop syncing with a target. The sessions of this home and the files on the
+target stay as they are. If the target is added again, the next sync compares
+everything.`,
+		Example: "  firn sync rm share",
+		Args:    args(1, 1, "one target"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			s, err := p.openSync(cmd.Context())
+			if err != nil {
+				return err
+			}
+			if _, err := s.targets(args); err != nil {
+				return err
+			}
+			name, address := args[0], s.config.Targets[args[0]]
+			if err := sessionsync.RemoveTarget(vfs.OS{}, s.dir, name); err != nil {
+				return err
+			}
+			return p.print(map[string]string{"removed": name}, func() string {
+				return fmt.Sprintf("removed %s; the files in %s stay\nundo: firn sync add %s %s\n", name, prose.Clean(address), name, quote(address))
+			})
+		},
+	}
+}
+
+func (p syncCommands) syncIdentityCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:   "identity",
+		Short: "Print the sync identity for another machine",
+		Long: `Print the sync identity, the secret that decrypts everything on the targets,
+for firn sync add --identity on another machine.`,
+		Example: "  firn sync identity > identity.txt",
+		Args:    args(0, 0, "no arguments"),
+		RunE: func(cmd *cobra.Command, _ []string) error {
+			s, err := p.openSync(cmd.Context())
+			if err != nil {
+				return err
+			}
+			identity, err := sessionsync.ReadIdentity(vfs.OS{}, s.dir)
+			if err == nil && identity == nil {
+				err = &hinted{failure.Of(firn.ErrNotFound, "this home has no sync identity"), "it is created with the first target: firn sync add NAME TARGET"}
+			}
+			if err != nil {
+				return err
+			}
+			return p.print(map[string]string{"recipient": identity.Recipient(), "identity": identity.Text()}, identity.Text)
+		},
+	}
+}
