@@ -22,6 +22,14 @@ func NewRate(perSecond int64) *Rate {
 	return &Rate{perSecond: perSecond, now: time.Now, sleep: sleep}
 }
 
+// PerSecond returns the limit in bytes per second; 0 for none.
+func (r *Rate) PerSecond() int64 {
+	if r == nil {
+		return 0
+	}
+	return r.perSecond
+}
+
 // sleep waits for a duration, or until the context ends.
 func sleep(ctx context.Context, d time.Duration) error {
 	timer := time.NewTimer(d)

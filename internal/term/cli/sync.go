@@ -13,6 +13,7 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn.dev"
+	"firn.dev/client"
 	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/sessionsync"
@@ -23,7 +24,7 @@ import (
 type syncCommands struct{ *program }
 
 func (p syncCommands) syncCommand() *cobra.Command {
-	var republish bool
+	var o syncing
 	cmd := &cobra.Command{
 		Use:     "sync [NAME]",
 		GroupID: "care",
@@ -41,12 +42,30 @@ was on each machine; firn rewind chooses the other branch.
 An interrupted sync is continued by the next one. Exits with 9 if something had
 to be skipped; the rest is synced. See docs/sync.md.
 
+--watch keeps syncing until Ctrl-C: every 30 seconds (--every), and soon after
+sessions change here if a gateway serves the home. Only changes are printed. A
+target that fails is named once and tried again, less and less often.
+
+--limit is the bandwidth, such as 500kB/s, of reading and writing together.
 --republish publishes everything again, for a target that lost files.`,
-		Example: "  firn sync add share /mnt/share/firn\n  firn sync\n  firn sync status",
+		Example: "  firn sync add share /mnt/share/firn\n  firn sync\n  firn sync --watch --limit 1MB/s\n  firn sync status",
 		Args:    args(0, 1, "at most one target"),
-		RunE:    func(cmd *cobra.Command, args []string) error { return p.syncAll(cmd.Context(), args, republish) },
 	}
-	cmd.Flags().BoolVar(&republish, "republish", false, "publish everything again")
+	cmd.Flags().BoolVar(&o.republish, "republish", false, "publish everything again")
+	cmd.Flags().BoolVar(&o.watch, "watch", false, "keep syncing until Ctrl-C")
+	cmd.Flags().DurationVar(&o.every, "every", watchEvery, "`time` between two syncs of --watch")
+	cmd.Flags().StringVar(&o.limit, "limit", "", "maximum `bandwidth`, such as 500kB/s or 2MB/s")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		switch {
+		case !o.watch && cmd.Flags().Changed("every"):
+			return usage(cmd, "--every requires --watch")
+		case o.watch && o.republish:
+			return usage(cmd, "--republish is for a single sync")
+		case o.every < time.Second:
+			return usage(cmd, "--every must be at least 1s")
+		}
+		return p.syncAll(cmd.Context(), args, o)
+	}
 	cmd.AddCommand(p.syncAddCommand(), p.syncRmCommand(), p.syncStatusCommand(), p.syncLogCommand(), p.syncIdentityCommand(),
 		p.syncExcludeCommand(), p.syncIncludeCommand())
 	return cmd
@@ -102,39 +121,79 @@ func (s *syncHome) targets(args []string) ([]string, error) {
 	return args, nil
 }
 
-// syncAll syncs with targets, one after the other.
-func (p syncCommands) syncAll(ctx context.Context, args []string, republish bool) (err error) {
+// syncing are the flags of firn sync.
+type syncing struct {
+	republish, watch bool
+	every            time.Duration
+	limit            string
+}
+
+// syncRun is what syncs with the same targets have in common.
+type syncRun struct {
+	*syncHome
+	names     []string
+	identity  *sessionsync.Identity
+	rate      *sessionsync.Rate
+	republish bool
+}
+
+// newSyncRun prepares syncs with the targets that the arguments name.
+func (p syncCommands) newSyncRun(ctx context.Context, args []string, o syncing) (*syncRun, error) {
+	rate, err := parseRate(o.limit)
+	if err != nil {
+		return nil, err
+	}
 	s, err := p.openSync(ctx)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	names, err := s.targets(args)
 	if err != nil {
-		return err
+		return nil, err
 	}
 	identity, err := sessionsync.ReadIdentity(vfs.OS{}, s.dir)
 	if err == nil && identity == nil {
 		err = &hinted{failure.Of(firn.ErrNotFound, "this home has no sync identity"), "bring it from another machine: firn sync add NAME TARGET --identity FILE"}
 	}
+	return &syncRun{s, names, identity, rate, o.republish}, err
+}
+
+// syncAll syncs with targets, one after the other.
+func (p syncCommands) syncAll(ctx context.Context, args []string, o syncing) (err error) {
+	r, err := p.newSyncRun(ctx, args, o)
 	if err != nil {
 		return err
+	}
+	if o.watch {
+		return p.watchTargets(ctx, r, o.every)
 	}
 	c, release, err := p.connect(ctx, GatewayOptions{Report: func(string) {}})
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	return p.syncEach(ctx, names, func(name string) (*sessionsync.Report, error) {
-		target, err := openTarget(s.config.Targets[name], nil)
-		if err != nil {
-			return nil, err
-		}
-		bar := p.newBar("syncing")
-		defer bar.Clear()
-		return sessionsync.Run(ctx, sessionsync.Options{
-			FS: vfs.OS{}, Dir: s.dir, Name: name, Config: s.config, Identity: identity, Local: sessionsync.NewGateway(c),
-			Target: target, Republish: republish, Now: time.Now, Progress: bar.Phase,
-		})
+	return p.syncEach(ctx, r.names, func(name string) (*sessionsync.Report, error) { return p.syncOne(ctx, r, c, name) })
+}
+
+// syncOne syncs with one target once. It reads the configuration again, since exclusions may
+// have changed during a watch.
+func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client, name string) (*sessionsync.Report, error) {
+	config, err := sessionsync.ReadConfig(vfs.OS{}, r.dir, r.host)
+	if err != nil {
+		return nil, err
+	}
+	if config.Targets[name] == "" {
+		return nil, &hinted{failure.Of(firn.ErrNotFound, "the target was removed"), "to list targets: firn sync status"}
+	}
+	target, err := openTarget(config.Targets[name], r.rate)
+	if err != nil {
+		return nil, err
+	}
+	bar := p.newBar("syncing")
+	defer bar.Clear()
+	return sessionsync.Run(ctx, sessionsync.Options{
+		FS: vfs.OS{}, Dir: r.dir, Name: name, Config: config, Identity: r.identity, Local: sessionsync.NewGateway(c),
+		Target: target, Republish: r.republish, Now: time.Now, Progress: bar.Phase,
 	})
 }
 
