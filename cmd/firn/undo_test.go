@@ -92,7 +92,7 @@ var undoable = []undone{
 var notUndoable = map[string]string{
 	"chat": "adds to a session; firn rewind goes back", "append": "adds to a session; firn rewind goes back",
 	"new": "adds a session; firn rm hides it", "fork": "adds a session; firn rm hides it", "import": "adds sessions; firn rm hides them",
-	"handoff": "adds a file to another tool, which that tool removes", "adopt": "copies files of other tools; the copy below sources/ in the home can be removed",
+	"handoff": "adds a file to another tool, which that tool removes", "adopt": "copies files of other tools; the copy below sources/ in the home can be removed. TestAdoptInstall runs the undo of --install",
 	"purge": "erases for good, which is what it is for", "bin empty": "erases for good, which is what it is for", "memory dream": "prints one for what it changed; it needs a model",
 	"acp": "what an editor says is added to a session", "mcp": "what a client calls is what the commands do", "serve": "runs until it is stopped", "stop": "stops a turn, which can be said again",
 	"approvals allow": "a call that has run cannot be taken back", "approvals deny": "adds to a session",

@@ -1,16 +1,20 @@
-// Package unit generates the service definitions that run firn's gateway under systemd and
-// launchd. It does no I/O: callers write the text.
+// Package unit generates the service definitions that run firn under systemd and launchd: its
+// gateway, or a command that mirrors other tools. It does no I/O: callers write the text.
 package unit
 
 import (
+	"cmp"
 	"encoding/xml"
 	"fmt"
 	"strings"
 	"time"
 )
 
-// Service describes a gateway to run as a system service.
+// Service describes a command to run as a system service.
 type Service struct {
+	// What describes the service, and Label is its name for launchd. Empty means those of a
+	// gateway.
+	What, Label string
 	// Command is the program and its arguments.
 	Command []string
 	// Home is the directory of the sessions.
@@ -19,6 +23,9 @@ type Service struct {
 	// longer than that before it kills the process.
 	Drain time.Duration
 }
+
+// what returns the description of the service.
+func (s Service) what() string { return cmp.Or(s.What, "the gateway of "+s.Home) }
 
 // patience returns the stop timeout in seconds.
 func (s Service) patience() int { return int(s.Drain.Seconds()) + 15 }
@@ -30,7 +37,7 @@ func (s Service) Systemd() string {
 		words[i] = systemdWord(w)
 	}
 	return fmt.Sprintf(`[Unit]
-Description=firn, the gateway of %s
+Description=firn, %s
 After=network.target
 
 [Service]
@@ -45,7 +52,7 @@ NoNewPrivileges=yes
 
 [Install]
 WantedBy=default.target
-`, strings.ReplaceAll(s.Home, "%", "%%"), strings.Join(words, " "), s.patience())
+`, strings.ReplaceAll(s.what(), "%", "%%"), strings.Join(words, " "), s.patience())
 }
 
 // systemdWord quotes a word of a command line for systemd.
@@ -68,7 +75,7 @@ func (s Service) Launchd() string {
 		`<!DOCTYPE plist PUBLIC "-//Apple//DTD PLIST 1.0//EN" "http://www.apple.com/DTDs/PropertyList-1.0.dtd">`,
 		`<plist version="1.0">`,
 		`<dict>`,
-		"\t<key>Label</key>\n\t<string>firn.gateway</string>",
+		"\t<key>Label</key>\n\t<string>" + xmlText(cmp.Or(s.Label, "firn.gateway")) + "</string>",
 		"\t<key>ProgramArguments</key>\n\t<array>\n" + words.String() + "\t</array>",
 		"\t<key>RunAtLoad</key>\n\t<true/>",
 		"\t<key>KeepAlive</key>\n\t<dict>\n\t\t<key>SuccessfulExit</key>\n\t\t<false/>\n\t</dict>",

@@ -30,7 +30,7 @@ const watchPause = 2 * time.Second
 type adoptCommands struct{ *program }
 
 func (p adoptCommands) adoptCommand() *cobra.Command {
-	var yes, watch, link bool
+	var yes, watch, link, install, uninstall bool
 	cmd := &cobra.Command{
 		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
 		Short: "Find other tools' sessions; with --yes, mirror them",
@@ -46,14 +46,27 @@ mirrored into firn's own home.
 Files that cannot be read are listed at the end, with exit code 9; all others
 are mirrored. A second run copies only new data; --watch keeps doing so. Files
 are copied by default. --link makes hard links, which need no space, but a tool
-that rewrites a file in place then changes the mirror too.`,
-		Example: "  firn adopt\n  firn adopt --yes\n  firn adopt claude --yes --watch",
+that rewrites a file in place then changes the mirror too.
+
+--install adds a service of systemd or launchd that runs firn adopt --yes --watch
+whenever you are logged in; --uninstall removes it.`,
+		Example: "  firn adopt\n  firn adopt --yes\n  firn adopt claude --yes --watch\n  firn adopt --install",
 	}
 	flags := cmd.Flags()
 	flags.BoolVar(&yes, "yes", false, "mirror the sessions found")
 	flags.BoolVar(&watch, "watch", false, "keep mirroring new data until Ctrl-C")
 	flags.BoolVar(&link, "link", false, "make hard links instead of copies where possible")
+	flags.BoolVar(&install, "install", false, "add a service that keeps mirroring, and start it")
+	flags.BoolVar(&uninstall, "uninstall", false, "stop and remove this service")
+	cmd.MarkFlagsMutuallyExclusive("install", "uninstall", "yes")
+	cmd.MarkFlagsMutuallyExclusive("install", "uninstall", "watch")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if install {
+			return p.installWatch(cmd.Context(), args, link)
+		}
+		if uninstall {
+			return p.uninstallWatch(cmd.Context())
+		}
 		if watch && !yes {
 			return usage(cmd, "--watch requires --yes")
 		}
