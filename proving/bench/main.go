@@ -105,7 +105,7 @@ func (b *bench) parts(only string) error {
 		name string
 		run  func() error
 	}{
-		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"grep", b.grep}, {"turn", b.turn}, {"files", b.files}, {"gateway", b.gateway}, {"keys", b.keys}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"hook", b.hook}, {"cluster", b.cluster}, {"resting", b.resting}, {"scale", b.scale},
+		{"decode", b.decode}, {"resume", b.resume}, {"append", b.append}, {"durable", b.durable}, {"list", b.list}, {"grep", b.grep}, {"turn", b.turn}, {"files", b.files}, {"gateway", b.gateway}, {"keys", b.keys}, {"cold", b.cold}, {"search", b.search}, {"convert", b.conversions}, {"adopt", b.mirrors}, {"recall", b.recall}, {"hook", b.hook}, {"cluster", b.cluster}, {"resting", b.resting}, {"scale", b.scale}, {"growth", func() error { return measureGrowth(b) }},
 	}
 	for _, part := range parts {
 		if !strings.Contains(part.name, only) {

@@ -78,6 +78,11 @@ const liveTurns = 30
 // grow creates a session of about size bytes. If compacted, it has a compaction near its
 // end, followed by the same turns for every size.
 func grow(ctx context.Context, st *filestore.Store, id firn.ID, size int64, compacted bool) error {
+	return growNamed(ctx, st, id, size, compacted, func([]firn.Entry) {})
+}
+
+// growNamed is grow with a function that may change the IDs of new entries.
+func growNamed(ctx context.Context, st *filestore.Store, id firn.ID, size int64, compacted bool, rename func([]firn.Entry)) error {
 	t := newTalk(7)
 	written := func() (int64, error) {
 		s, err := st.Status(ctx, id)
@@ -88,6 +93,7 @@ func grow(ctx context.Context, st *filestore.Store, id firn.ID, size int64, comp
 		for range 25 {
 			batch = append(batch, t.turn()...)
 		}
+		rename(batch)
 		if _, err := st.Append(ctx, id, store.Any, batch...); err != nil {
 			return err
 		}
@@ -107,6 +113,7 @@ func grow(ctx context.Context, st *filestore.Store, id firn.ID, size int64, comp
 	for range liveTurns {
 		tail = append(tail, live.turn()...)
 	}
+	rename(tail)
 	kept := tail[:liveTurns*2] // half of the live part is before the compaction
 	summary := firn.NewEntry(&firn.Compaction{Summary: live.text(2000), FirstKept: kept[0].ID, TokensBefore: 150_000})
 	_, err := st.Append(ctx, id, store.Any, append(append(append([]firn.Entry(nil), kept...), summary), tail[liveTurns*2:]...)...)

@@ -2,6 +2,7 @@ package filestore
 
 import (
 	"fmt"
+	"slices"
 
 	"firn.dev"
 	"firn.dev/internal/base/hashchain"
@@ -23,11 +24,47 @@ func (c chainEnd) at(pos firn.Pos) chainEnd {
 	return c
 }
 
+// manyEntries is the number of entries from which an encoding buffer is sized in advance.
+const manyEntries = 16
+
+// roughSize estimates the size of the lines of entries, from the texts of messages.
+func roughSize(entries []firn.Entry) int {
+	size := 0
+	for i := range entries {
+		size += 512 // the other members, and the link
+		if m, ok := entries[i].Body.(*firn.Message); ok {
+			size += partsSize(m.Parts)
+		}
+	}
+	return size + size/8 // escapes
+}
+
+// partsSize returns the size of the texts of a message.
+func partsSize(parts []firn.Part) int {
+	size := 0
+	for _, part := range parts {
+		switch p := part.(type) {
+		case firn.Text:
+			size += len(p.Text)
+		case firn.Thinking:
+			size += len(p.Text) + len(p.Signature)
+		case firn.ToolCall:
+			size += len(p.Arguments)
+		case firn.ToolResult:
+			size += partsSize(p.Content)
+		}
+	}
+	return size
+}
+
 // encode encodes entries as lines that follow the end of the session, with their links.
 func (s *session) encode(buf []byte, end firn.Pos, entries []firn.Entry) ([]byte, chainEnd, error) {
 	chain := s.chain
 	if len(entries) > 0 && (!chain.searched || chain.pos != end) {
 		chain = s.findChain(end)
+	}
+	if len(entries) >= manyEntries {
+		buf = slices.Grow(buf, roughSize(entries)) // else the lines are copied many times
 	}
 	for _, e := range entries {
 		var err error

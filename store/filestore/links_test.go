@@ -1,6 +1,8 @@
 package filestore_test
 
 import (
+	"runtime"
+	"strings"
 	"testing"
 
 	"firn.dev"
@@ -29,5 +31,29 @@ func TestHashLinksOfTwoWriters(t *testing.T) {
 	must(t, r.checkChain())
 	if r.links.Linked != 13 {
 		t.Errorf("%d lines are linked, not 13", r.links.Linked)
+	}
+}
+
+// TestBatchIsNotCopied checks that the lines of a large batch are encoded into a buffer of
+// the right size, by the bytes that an append allocates.
+func TestBatchIsNotCopied(t *testing.T) {
+	st, err := filestore.Open(t.TempDir(), filestore.Options{Sync: filestore.SyncNever})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer st.Close()
+	const entries, text = 200, 5000
+	batch := make([]firn.Entry, entries)
+	for i := range batch {
+		batch[i] = firn.UserText(strings.Repeat("a text\n", text/7))
+	}
+	var before, after runtime.MemStats
+	runtime.ReadMemStats(&before)
+	if _, err := st.Append(t.Context(), "s", store.Start, batch...); err != nil {
+		t.Fatal(err)
+	}
+	runtime.ReadMemStats(&after)
+	if n := after.TotalAlloc - before.TotalAlloc; n > 2*entries*text {
+		t.Errorf("an append of %d bytes allocates %d", entries*text, n)
 	}
 }
