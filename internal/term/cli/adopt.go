@@ -58,13 +58,13 @@ whenever you are logged in; --uninstall removes it.`,
 	flags.BoolVar(&link, "link", false, "make hard links instead of copies where possible")
 	flags.BoolVar(&install, "install", false, "add a service that keeps mirroring, and start it")
 	flags.BoolVar(&uninstall, "uninstall", false, "stop and remove this service")
-	cmd.MarkFlagsMutuallyExclusive("install", "uninstall", "yes")
-	cmd.MarkFlagsMutuallyExclusive("install", "uninstall", "watch")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
-		if install {
+		switch {
+		case install && uninstall, (install || uninstall) && (yes || watch):
+			return usage(cmd, "--install and --uninstall cannot be combined with each other, --yes or --watch")
+		case install:
 			return p.installWatch(cmd.Context(), args, link)
-		}
-		if uninstall {
+		case uninstall:
 			return p.uninstallWatch(cmd.Context())
 		}
 		if watch && !yes {
