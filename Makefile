@@ -20,6 +20,7 @@
 #   make promise check the guarantees with a session of 10 GB, killed on a full disk in a tool call and a compaction
 #   make web     rebuild the web bundle after a change in internal/door/webui/src
 #   make docs    regenerate docs/cli.md, api.md and configuration.md from the code
+#   make site    the documentation as pages with a search, in dist/site; fails on dead links
 #   make release release archives and packages for six systems in dist/, with checksums and SBOMs
 #   make release-check  build a release for this machine twice, and install it in every way it offers
 #   make upgrade FROM=COMMIT  upgrade from an older commit and back, with real data
@@ -48,7 +49,7 @@ BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
 .PHONY: bench-recall build run demo help quick words test test-all interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
-.PHONY: check-format check-vet check-release check-static check-race race check-holes release release-check upgrade docs
+.PHONY: site check-format check-vet check-release check-static check-race race check-holes release release-check upgrade docs
 
 build:
 	$(GO) build -ldflags "$$(tools/stamp.sh)" -o bin/firn ./cmd/firn
@@ -204,8 +205,11 @@ check-web: $(WEB)/node_modules/.package-lock.json
 
 # Regenerates documents from the code. Tests fail if they are out of date.
 docs:
-	FIRN_UPDATE=1 $(GO) test ./internal/ops/config ./internal/term/cli -run TestDocs -count=1
+	FIRN_UPDATE=1 $(GO) test ./internal/ops/config ./internal/term/cli ./internal/formats/dialects -run 'TestDocs|TestFormatPages' -count=1
 	FIRN_UPDATE=1 $(GO) test . -run TestAPIPage -count=1
+
+site:
+	@$(GO) run ./cmd/site -out dist/site
 
 release:
 	@GO="$(GO)" tools/release.sh

@@ -82,7 +82,7 @@ var modules = []moduleRule{
 	{"github.com/minio/minio-go/", []string{"internal/ops/sessionsync/s3target"}, "buckets as sync targets"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/door/mcp", "internal/ops/mcpclient"}, "the protocol's own types and transports"},
 	{"github.com/coder/acp-go-sdk", []string{"internal/door/acp"}, "the protocol's types, made from its schema"},
-	{"github.com/yuin/goldmark", []string{"internal/render/richtext"}, "reads Markdown"},
+	{"github.com/yuin/goldmark", []string{"internal/render/richtext", "cmd/site"}, "reads Markdown"},
 	{"modernc.org/sqlite", []string{"internal/find/fulltext", "internal/disk/litefile"}, "the full-text index, which can be rebuilt; other tools' databases, read only"},
 	{"github.com/aymanbagabas/go-udiff", []string{"internal/base/linediff"}, "compares texts line by line"},
 	{"golang.org/x/net/html", []string{"tool"}, "converts web pages to text"},

@@ -130,7 +130,7 @@ func TestPackedLinksResolve(t *testing.T) {
 func documents(t *testing.T) []string {
 	t.Helper()
 	names := []string{"README.md", "CONTRIBUTING.md", "CHANGELOG.md", "SECURITY.md"}
-	for _, dir := range []string{"docs", "docs/decisions"} {
+	for _, dir := range []string{"docs", "docs/decisions", "docs/formats", "docs/tutorials"} {
 		files, err := os.ReadDir(dir)
 		if err != nil {
 			t.Fatal(err)

@@ -14,7 +14,8 @@ needs=(
 	"git git the format check"
 	"npm npm the tests with other programs (interop)"
 	"ssh-keygen openssh-client the tests of the installation script"
-	"curl curl the tests of the installation script"
+	"curl curl the tests of the installation script and of the tutorials"
+	"jq jq the test that runs the tutorials"
 )
 
 # A browser for the tests of the web UI. The small build is headless.

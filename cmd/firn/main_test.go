@@ -15,6 +15,8 @@ import (
 	"testing"
 	"time"
 
+	"firn.dev/store/jetstream/jetstreamtest"
+
 	"github.com/rogpeppe/go-internal/testscript"
 )
 
@@ -28,7 +30,15 @@ func TestMain(m *testing.M) {
 			detectLimit = d
 		}
 		main()
-	}})
+	}, "nats-server": serveNATS})
+}
+
+// serveNATS is the command nats-server -c FILE, which comes with the library that firn uses.
+func serveNATS() {
+	if err := jetstreamtest.ServeFile(os.Args[len(os.Args)-1]); err != nil {
+		fmt.Fprintln(os.Stderr, err)
+		os.Exit(1)
+	}
 }
 
 // testDetectLimit is the variable that enables the detection of models in a firn that a test

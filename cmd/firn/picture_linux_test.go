@@ -37,26 +37,32 @@ func (w *window) story(home string) {
 	w.press("firn chat\r")
 	w.sees("0 turns")
 	w.shows("›")
+	w.Scene()
 	w.press("My name is Ada. I go to Oslo in May, by train.\r")
 	w.sees("I will quote it.")
 	w.rests()
+	w.Scene()
 	w.press("What is 17*23?\r")
 	w.sees("= 391")
 	w.rests()
 	w.awaitOnDisk(home, "firn.usage") // which also delivers the session's name
+	w.Scene()
 	w.press("Tell me a long story about snow.\r")
 	w.sees("matcher")
 	w.awaitOnDisk(home, "matcher") // otherwise it depends on the time of the kill whether it is saved
 	w.kill()
 	// Input typed before the prompt appears would be shown before it.
 	w.shows("› Killed", "$")
+	w.Scene()
 	w.press("firn chat -c\r")
 	w.sees("/retry ")
 	w.shows("›")
+	w.Scene()
 	w.press("/retry\r")
 	w.rests()
 	w.press("/quit\r")
 	w.AwaitThat(w.t, "the shell waits", func() bool { return strings.HasSuffix(w.String(), "\n$\n") })
+	w.Scene()
 	w.press("firn search oslo\r")
 	w.sees(" hit")
 	w.shows("$")
@@ -120,6 +126,7 @@ var (
 // contain the title, and without the partial answer.
 func words(picture string) string {
 	var b strings.Builder
+	_, picture, _ = strings.Cut(picture, "</style>")
 	picture = strings.ReplaceAll(markup.ReplaceAllString(picture, " "), "\u00a0", " ")
 	for row := range strings.Lines(picture) {
 		// How much of the answer is shown or saved depends on the time of the kill.

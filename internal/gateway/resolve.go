@@ -57,7 +57,7 @@ func isMissing(err error) bool {
 // resolveName finds a session by title, prompt, or a part of its ID.
 func (g *sessionReader) resolveName(ctx context.Context, ref string) (firn.ID, error) {
 	name := newSessionName(ref)
-	var found [byWords + 1]matches
+	var found [byPrompt + 1]matches
 	for info, err := range g.Every(ctx, store.Query{}) {
 		if err != nil {
 			return "", fmt.Errorf("find session %q: %w", view.Clip(ref), err)
@@ -66,12 +66,12 @@ func (g *sessionReader) resolveName(ctx context.Context, ref string) (firn.ID, e
 			found[how].add(&info)
 		}
 	}
-	for how := byTitle; how < byWords; how++ {
+	for how := byTitle; how < byPrompt; how++ {
 		if found[how].count > 0 {
 			return found[how].one(ref)
 		}
 	}
-	return found[byWords].one(ref)
+	return found[byPrompt].one(ref)
 }
 
 // fit is how a name matches a session, best first.
@@ -85,6 +85,7 @@ const (
 	byIDEnd
 	byTitleBegin
 	byWords
+	byPrompt
 )
 
 // sessionName is a session name given by the user.
@@ -101,7 +102,7 @@ func newSessionName(ref string) sessionName {
 }
 
 // fits returns how the name matches a session's title, or its first prompt if it is
-// untitled.
+// untitled. The start of the first prompt matches in any case.
 func (n *sessionName) fits(info *store.Info) fit {
 	called := info.Title
 	if called == "" {
@@ -124,6 +125,8 @@ func (n *sessionName) fits(info *store.Info) fit {
 		return byTitleBegin
 	case holdsWords(folded, n.words):
 		return byWords
+	case long && strings.HasPrefix(strings.ToLower(view.OneLine(info.Prompt)), n.folded):
+		return byPrompt
 	}
 	return fitsNot
 }

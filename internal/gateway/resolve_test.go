@@ -35,6 +35,7 @@ func TestResolve(t *testing.T) {
 			t.Fatal(err)
 		}
 		r.start(firn.Header{Session: "spoken-11"}, firn.UserText("Implement spotter-gqc"))
+		r.start(firn.Header{Session: "titled-15"}, firn.UserText("The release is on Friday."), title("Release on Friday"))
 		r.start(firn.Header{Session: "binned-10"})
 		if err := remover.Remove(r.ctx, "binned-10", ""); err != nil {
 			t.Fatal(err)
@@ -55,6 +56,7 @@ func TestResolve(t *testing.T) {
 			"ed-8":                       "keyed-8", // an ID suffix
 			"Implement spotter-gqc":      "spoken-11",
 			"spotter-gqc":                "spoken-11",
+			"the release is on":          "titled-15", // the start of the first message, though it has a title
 			"abce":                       "abce-3",
 			"wxyz":                       "wxyz-4",
 			"hidd":                       "hidden-5",

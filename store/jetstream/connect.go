@@ -145,7 +145,11 @@ func connectError(err error) error {
 func plainURL(list string) string {
 	var plain []string
 	for _, s := range strings.Split(list, ",") {
-		u, err := url.Parse(strings.TrimSpace(s))
+		s = strings.TrimSpace(s)
+		if !strings.Contains(s, "://") && s != "" {
+			s = "nats://" + s // only the first one needs a scheme, and without one a port is not parsed
+		}
+		u, err := url.Parse(s)
 		switch {
 		case err != nil:
 			s = "an invalid address"

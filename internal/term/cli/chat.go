@@ -91,8 +91,9 @@ With --ephemeral the chat exists only in memory: nothing is written to the
 home, even if a gateway serves it, the agent has no memory, and input is not
 saved to the history. Files written by tools or by /export remain.
 
-With -p, firn prints the answer to PROMPT, or to stdin, and exits. The question
-gets a session of its own, unless -c, -r, --new, --main or --key is given.
+With -p, firn prints the answer to PROMPT, or to stdin, and exits. If stdin is a
+pipe or a file, its text follows PROMPT. The question gets a session of its own,
+unless -c, -r, --new, --main or --key is given.
 --output-format json prints the answer with its session and usage, stream-json
 one JSON object per line for each event. --input-format stream-json reads
 messages from stdin, one JSON object per line: {"type":"user","text":"…"}. Exit
@@ -399,9 +400,10 @@ func (f *chatFlags) directory() (string, error) {
 // maxPrompt is the maximum size of a prompt from stdin in bytes.
 const maxPrompt = 10 << 20
 
-// prompt returns the prompt from the arguments, or else from stdin.
+// prompt returns the prompt from the arguments, followed by the text on stdin if that is a
+// pipe or a file.
 func (p chatCommands) prompt(cmd *cobra.Command, o chat.Options) (string, error) {
-	if o.Prompt != "" {
+	if o.Prompt != "" && !isPiped(p.stdin) {
 		return o.Prompt, nil
 	}
 	if o.Terminal.In || p.stdin == nil {
@@ -414,9 +416,19 @@ func (p chatCommands) prompt(cmd *cobra.Command, o chat.Options) (string, error)
 	if len(text) > maxPrompt {
 		return "", fmt.Errorf("read prompt: %w: more than %d bytes", firn.ErrTooLarge, maxPrompt)
 	}
-	prompt := strings.TrimSpace(string(text))
+	prompt := strings.TrimSpace(o.Prompt + "\n\n" + strings.TrimSpace(string(text)))
 	if prompt == "" {
 		return "", usage(cmd, "the prompt is empty")
 	}
 	return prompt, nil
+}
+
+// isPiped reports whether a stream is a pipe or a file, and not a device such as /dev/null.
+func isPiped(stream any) bool {
+	f, ok := fileOf(stream)
+	if !ok {
+		return false
+	}
+	info, err := f.Stat()
+	return err == nil && (info.Mode().IsRegular() || info.Mode()&os.ModeNamedPipe != 0)
 }

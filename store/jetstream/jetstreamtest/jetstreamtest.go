@@ -83,6 +83,23 @@ func Serve(config string, input io.Reader) error {
 	return err
 }
 
+// ServeFile is the command nats-server with a configuration file: it runs a server until the
+// process is killed.
+func ServeFile(config string) error {
+	o, err := server.ProcessConfigFile(config)
+	if err != nil {
+		return err
+	}
+	s, err := server.NewServer(o)
+	if err != nil {
+		return err
+	}
+	s.ConfigureLogger()
+	s.Start()
+	s.WaitForShutdown()
+	return nil
+}
+
 // forget runs the garbage collector continuously: a server keeps unneeded blocks until
 // then.
 func forget() {

@@ -46,6 +46,8 @@ type Screen struct {
 	wrapped []string
 	// answered is true if a question of the program was answered.
 	answered bool
+	// scenes are the first rows of the scenes of a picture.
+	scenes []int
 }
 
 // line is a row: its cells, and whether it continues in the next one.
