@@ -14,10 +14,7 @@ from=${1:?usage: tools/upgrade.sh COMMIT}
 from=$(git rev-parse --verify --short "$from^{commit}")
 tmp=$(mktemp -d)
 [ -n "${KEEP:-}" ] || trap 'rm -rf "$tmp"' EXIT
-export FIRN_HOME=$tmp/home FIRN_MODEL=firn/offline HOME=$tmp/user NO_COLOR=1
-GOPATH=$("$go" env GOPATH) GOCACHE=$("$go" env GOCACHE) GOMODCACHE=$("$go" env GOMODCACHE)
-export GOPATH GOCACHE GOMODCACHE
-mkdir -p "$HOME" "$tmp/old-sources" "$tmp/work"
+mkdir -p "$tmp/user" "$tmp/old-sources" "$tmp/work"
 failed=0
 note() { echo "$*"; }
 bad() {
@@ -29,6 +26,7 @@ note "build $from and the current sources"
 git archive "$from" | tar -xf - -C "$tmp/old-sources"
 (cd "$tmp/old-sources" && CGO_ENABLED=0 "$go" build -trimpath -buildvcs=false -o "$tmp/old" ./cmd/firn)
 CGO_ENABLED=0 "$go" build -trimpath -buildvcs=false -o "$tmp/new" ./cmd/firn
+export FIRN_HOME=$tmp/home FIRN_MODEL=firn/offline HOME=$tmp/user NO_COLOR=1
 
 # transcripts lists all transcripts of the home.
 transcripts() { find "$FIRN_HOME" -path "$FIRN_HOME/index" -prune -o -path "$FIRN_HOME/commit" -prune -o -name '*.jsonl' -print | sort; }
