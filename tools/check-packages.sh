@@ -4,7 +4,8 @@
 # installation script and npx download from a real server, and other files are checked by
 # their own tools. It lists what it could not check, and why.
 #
-# TARGETS lists the systems, as of tools/release.sh. The default is this machine's.
+# It works on a clone of the current commit. TARGETS lists the systems, as of tools/release.sh;
+# the default is linux/amd64.
 set -euo pipefail
 cd "$(dirname "$0")/.."
 go=${GO:-go}
@@ -29,6 +30,8 @@ have() {
 	return 1
 }
 
+git clone -q . "$tmp/sources"
+cd "$tmp/sources"
 ssh-keygen -q -t ed25519 -N "" -C "a key of this check" -f "$tmp/key"
 for n in one two; do
 	DIST="$tmp/$n" SIGNING_KEY="$tmp/key" GO="$go" tools/release.sh >/dev/null

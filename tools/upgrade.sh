@@ -64,7 +64,7 @@ maybe() {
 must() {
 	local out
 	if ! out=$("$@" 2>&1 </dev/null); then
-		bad "$(basename "$1") ${*:2}: $(head -n 2 <<<"$out" | tr '\n' ' ')"
+		bad "$(basename "$1") ${*:2}: $( (grep -A 1 "^fault" <<<"$out" || head -n 2 <<<"$out") | head -n 6 | tr "\n" " ")"
 	fi
 }
 

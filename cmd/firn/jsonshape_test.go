@@ -276,6 +276,9 @@ func (o jsonOutputs) compare(t *testing.T) {
 			}
 		}
 	}
+	if string(data) != now.text() && !t.Failed() {
+		t.Errorf("docs/json.md is out of date; FIRN_UPDATE=1 updates it")
+	}
 	for command := range page {
 		if o[command] == nil {
 			t.Errorf("docs/json.md lists firn %s, which was not run", command)
