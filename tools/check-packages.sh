@@ -23,10 +23,10 @@ fail() {
 	exit 1
 }
 skipped=()
-# have COMMAND PACKAGE WHAT notes what is not checked without a command.
+# have COMMAND SOURCE WHAT notes what is not checked without a command.
 have() {
 	command -v "$1" >/dev/null 2>&1 && return
-	skipped+=("$3: $1 is not installed (Debian package $2)")
+	skipped+=("$3: $1 is not installed ($2)")
 	return 1
 }
 
@@ -60,7 +60,7 @@ installed() {
 }
 
 if [ "$(uname -sm)" = "Linux x86_64" ]; then
-	if have dpkg dpkg "the deb package"; then
+	if have dpkg "the package dpkg" "the deb package"; then
 		root=$tmp/deb
 		mkdir -p "$root/var/lib/dpkg/updates" "$root/var/lib/dpkg/info"
 		touch "$root/var/lib/dpkg/status" "$root/var/lib/dpkg/available"
@@ -71,7 +71,7 @@ if [ "$(uname -sm)" = "Linux x86_64" ]; then
 		[ -z "$(find "$root/usr" -type f 2>/dev/null)" ] || fail "dpkg -r left files"
 		echo "deb: installed, ran, removed"
 	fi
-	if have rpm rpm "the rpm package"; then
+	if have rpm "the package rpm" "the rpm package"; then
 		root=$tmp/rpm
 		mkdir -p "$root"
 		rpm -K --nosignature "$dist"/firn-*.x86_64.rpm | grep -q OK || fail "rpm finds damage"
@@ -87,10 +87,10 @@ if [ "$(uname -sm)" = "Linux x86_64" ]; then
 	tar -xzf "$dist"/firn_*_x86_64.apk -C "$tmp/apk" 2>/dev/null
 	installed "$tmp/apk"
 	grep -q '^pkgname = firn$' "$tmp/apk/.PKGINFO" || fail "the apk package has no name"
-	have apk apk-tools "the apk package is unpacked and listed, not installed" || true
+	have apk "the package apk-tools" "the apk package is unpacked and listed, not installed" || true
 fi
 
-if have node nodejs "install.sh and npx"; then
+if have node "the package nodejs" "install.sh and npx"; then
 	node tools/registry.mjs "$dist" >"$tmp/address" &
 	server=$!
 	for _ in $(seq 100); do
@@ -103,7 +103,7 @@ if have node nodejs "install.sh and npx"; then
 	sh "$tmp/prefix/share/firn/uninstall.sh"
 	[ -z "$(find "$tmp/prefix" -type f)" ] || fail "uninstall.sh left files"
 	echo "install.sh: verified, installed, ran, removed"
-	if have npx npm "npx"; then
+	if have npx "the package npm" "npx"; then
 		export npm_config_registry=$url npm_config_cache="$tmp/npm" npm_config_userconfig=/dev/null npm_config_update_notifier=false npm_config_audit=false npm_config_fund=false
 		mkdir -p "$tmp/npx" "$tmp/unpacked"
 		(cd "$tmp/npx" && try npx --yes firn-cli)
@@ -122,18 +122,18 @@ if have node nodejs "install.sh and npx"; then
 	fi
 fi
 
-[ ! -e "$dist/firn.rb" ] || ! have ruby ruby "the Homebrew formula" || ruby -c "$dist/firn.rb" >/dev/null || fail "the Homebrew formula is not Ruby"
-if have helm "none; see helm.sh" "the Helm chart"; then
+[ ! -e "$dist/firn.rb" ] || ! have ruby "the package ruby" "the Homebrew formula" || ruby -c "$dist/firn.rb" >/dev/null || fail "the Homebrew formula is not Ruby"
+if have helm "see helm.sh" "the Helm chart"; then
 	helm lint --strict --quiet "$dist"/firn-chart-*.tgz
 	helm template firn "$dist"/firn-chart-*.tgz >/dev/null
 	helm template firn "$dist"/firn-chart-*.tgz --set replicas=3,store.url=nats://n1:4222,ingress.enabled=true,ingress.host=firn.example.org >/dev/null
 	! helm template firn "$dist"/firn-chart-*.tgz --set replicas=3 >/dev/null 2>&1 || fail "the chart allows several gateways without a shared store"
 	echo "helm: linted and rendered"
 fi
-if have systemd-analyze systemd "the systemd unit"; then
+if have systemd-analyze "the package systemd" "the systemd unit"; then
 	systemd-analyze security --offline=true --threshold=20 --no-pager packaging/firn.service | tail -1
 fi
-if have shellcheck shellcheck "the shell scripts"; then
+if have shellcheck "the package shellcheck" "the shell scripts"; then
 	shellcheck packaging/install.sh
 	shellcheck -S warning tools/*.sh .ci/run
 	echo "shellcheck: no findings"

@@ -131,7 +131,7 @@ func TestComposeAndChart(t *testing.T) {
 	for name, needs := range map[string][]string{
 		"compose/gateway.yaml": {"read_only: true", "- ALL", "no-new-privileges:true", "home:/var/lib/firn", `"127.0.0.1:7766:7766"`, "stop_grace_period: 45s"},
 		"compose/cluster.yaml": {"read_only: true", "- ALL", "no-new-privileges:true", "g3:/var/lib/firn", `"127.0.0.1:7768:7766"`, "n3:/var/lib/nats", "stop_grace_period: 45s"},
-		"helm/firn/templates/statefulset.yaml": {"readOnlyRootFilesystem: true", "drop: [ALL]", "allowPrivilegeEscalation: false", "runAsNonRoot: true", "runAsUser: 65532", "containerPort: 7766",
+		"helm/firn/templates/statefulset.yaml": {"readOnlyRootFilesystem: true", "drop: [ALL]", "allowPrivilegeEscalation: false", "runAsNonRoot: true", "enableServiceLinks: false", "runAsUser: 65532", "containerPort: 7766",
 			"mountPath: /var/lib/firn", "path: /readyz", "path: /healthz", "value: localhost"},
 	} {
 		text := packaging(t, name)
