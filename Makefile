@@ -19,7 +19,7 @@
 #   make soak-hour  one gateway under mixed load and faults, for SOAK=1h (soak-short: each fault once)
 #   make promise check the guarantees with a session of 10 GB, killed on a full disk in a tool call and a compaction
 #   make web     rebuild the web bundle after a change in internal/door/webui/src
-#   make docs    regenerate docs/cli.md, api.md and configuration.md from the code
+#   make docs    regenerate docs/cli.md, json.md, api.md and configuration.md from the code
 #   make site    the documentation as pages with a search, in dist/site; fails on dead links
 #   make release release archives and packages for six systems in dist/, with checksums and SBOMs
 #   make release-check  build a release for this machine twice, and install it in every way it offers
@@ -207,6 +207,7 @@ check-web: $(WEB)/node_modules/.package-lock.json
 docs:
 	FIRN_UPDATE=1 $(GO) test ./internal/ops/config ./internal/term/cli ./internal/formats/dialects -run 'TestDocs|TestFormatPages' -count=1
 	FIRN_UPDATE=1 $(GO) test . -run TestAPIPage -count=1
+	FIRN_UPDATE=1 $(GO) test ./cmd/firn -run TestStoreInUse/told -count=1
 
 site:
 	@$(GO) run ./cmd/site -out dist/site
