@@ -1,6 +1,7 @@
 package sessionsync
 
 import (
+	"net"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -18,18 +19,23 @@ type Kind string
 const (
 	KindFolder Kind = "folder"
 	KindS3     Kind = "s3"
+	KindSSH    Kind = "ssh"
 )
 
 // Address says where a target is. Its text, in the configuration and on the command line, is
 // the path of a folder, or a URL:
 //
 //	s3://BUCKET[/PREFIX][?endpoint=URL&region=REGION]
+//	ssh://[USER@]HOST[:PORT][/PATH], where /~/PATH is relative to the home directory
 type Address struct {
 	Kind Kind
-	// Path is the folder, or the prefix of names in a bucket.
+	// Path is the folder, or the prefix of names in a bucket. On another machine it may be
+	// relative to the home directory, or empty for the default folder.
 	Path string
 	// Bucket, Endpoint and Region describe a bucket. The last two may be empty.
 	Bucket, Endpoint, Region string
+	// User, Host and Port describe another machine. The user and the port may be empty.
+	User, Host, Port string
 }
 
 // scheme matches the beginning of a URL. A drive letter of Windows is no scheme.
@@ -49,11 +55,13 @@ func ParseAddress(text string) (Address, error) {
 	switch u.Scheme {
 	case "s3":
 		return parseBucket(u)
+	case "ssh":
+		return parseMachine(u)
 	}
 	return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "%s:// is not a kind of target", u.Scheme), addressHint)
 }
 
-const addressHint = "a target is a folder or s3://BUCKET/PREFIX"
+const addressHint = "a target is a folder, s3://BUCKET/PREFIX or ssh://HOST/PATH"
 
 // bucketName is the form of the names of buckets; the server knows the details.
 var bucketName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$`)
@@ -79,9 +87,48 @@ func parseBucket(u *url.URL) (Address, error) {
 	return a, nil
 }
 
+// sshName is the form of users and hosts. They never begin like an option of ssh.
+var sshName = pattern.New(`^[A-Za-z0-9_:][A-Za-z0-9._:%-]*$`)
+
+func parseMachine(u *url.URL) (Address, error) {
+	a := Address{Kind: KindSSH, User: u.User.Username(), Host: u.Hostname(), Port: u.Port()}
+	if _, secret := u.User.Password(); secret {
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "an address has no password in it"), "use keys: ssh-copy-id")
+	}
+	if !sshName().MatchString(a.Host) || a.User != "" && !sshName().MatchString(a.User) || u.RawQuery != "" || u.Fragment != "" || strings.ContainsAny(u.Path, "\x00\r\n") {
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "the address of the machine is not valid"), "use ssh://HOST/PATH or ssh://USER@HOST:PORT/PATH; /~/PATH is relative to the home directory")
+	}
+	a.Path = path.Clean("/" + u.Path)
+	if relative, ok := strings.CutPrefix(a.Path+"/", "/~/"); ok || a.Path == "/" {
+		a.Path = strings.Trim(relative, "/")
+	}
+	return a, nil
+}
+
+// sshURL returns the text of an address of another machine.
+func (a Address) sshURL() string {
+	u := url.URL{Scheme: "ssh", Host: a.Host, Path: a.Path}
+	switch {
+	case a.Port != "":
+		u.Host = net.JoinHostPort(a.Host, a.Port)
+	case strings.Contains(a.Host, ":"):
+		u.Host = "[" + a.Host + "]"
+	}
+	if a.User != "" {
+		u.User = url.User(a.User)
+	}
+	if a.Path != "" && a.Path[0] != '/' {
+		u.Path = "/~/" + a.Path
+	}
+	return u.String()
+}
+
 // String returns the text of an address.
 func (a Address) String() string {
-	if a.Kind != KindS3 {
+	switch a.Kind {
+	case KindSSH:
+		return a.sshURL()
+	case KindFolder:
 		return a.Path
 	}
 	u := url.URL{Scheme: "s3", Host: a.Bucket, Path: a.Path}

@@ -95,7 +95,7 @@ func CheckName(name string) error {
 }
 
 // reservedNames are the names of commands below firn sync.
-var reservedNames = []string{"add", "rm", "status", "log", "identity", "exclude", "include", "help", "lock"}
+var reservedNames = []string{"add", "rm", "status", "log", "identity", "exclude", "include", "target", "help", "lock"}
 
 // RemoveTarget removes a target from the configuration and deletes its record. Entries kept
 // aside because of conflicts stay. It fails while a sync runs.

@@ -22,7 +22,8 @@ import (
 // TestMachinesConverge runs random operations on three machines with wrong clocks and random
 // syncs through two targets, from which files are lost. When all have synced until nothing
 // changes, they show the same sessions, entries, titles, tags, marks and keys, and every entry
-// that was ever appended is there. The targets are folders, or buckets if proving/s3 runs it.
+// that was ever appended is there. The targets are a folder and
+// one over a pipe, or buckets if proving/s3 runs it.
 func TestMachinesConverge(t *testing.T) {
 	rng := basetest.Random(t)
 	rounds := 6
@@ -68,8 +69,8 @@ func newWorld(t *testing.T, rng *rand.Rand) *world {
 		m.skew = skew
 		w.machines = append(w.machines, m)
 	}
-	for range 2 {
-		w.targets = append(w.targets, newWorldTarget(t))
+	for n := range 2 {
+		w.targets = append(w.targets, newWorldTarget(t, n))
 	}
 	return w
 }
@@ -85,10 +86,13 @@ type worldTarget struct {
 // inBuckets reports whether the targets are buckets.
 func inBuckets() bool { return os.Getenv("FIRN_SYNC_S3") != "" }
 
-// newWorldTarget returns a folder, or a bucket of the server that proving/s3 runs.
-func newWorldTarget(t *testing.T) worldTarget {
+// newWorldTarget returns a folder, directly or through a pipe, or a bucket of the server that proving/s3 runs.
+func newWorldTarget(t *testing.T, n int) worldTarget {
 	if !inBuckets() {
 		folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+		if n == 1 { // as over ssh
+			return worldTarget{func(bool) Target { return &Listing{Remote: openTestPipe(t, folder)} }, folder.Dir}
+		}
 		return worldTarget{func(bool) Target { return folder }, folder.Dir}
 	}
 	prefix := string(firn.NewID())

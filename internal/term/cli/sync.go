@@ -30,8 +30,8 @@ func (p syncCommands) syncCommand() *cobra.Command {
 		GroupID: "care",
 		Short:   "Keep the sessions of several machines the same",
 		Long: `Sync the sessions of this home with those of other machines, through a target
-that all of them can reach: a folder, such as a mounted share, or an S3 bucket.
-Without NAME, sync with every target.
+that all of them can reach: a folder, such as a mounted share, an S3 bucket, or
+a folder on another machine over ssh. Without NAME, sync with every target.
 
 Everything on a target is encrypted and compressed; who can read the target
 sees sizes and times only. Nothing there is ever changed. Entries that are
@@ -67,7 +67,7 @@ target that fails is named once and tried again, less and less often.
 		return p.syncAll(cmd.Context(), args, o)
 	}
 	cmd.AddCommand(p.syncAddCommand(), p.syncRmCommand(), p.syncStatusCommand(), p.syncLogCommand(), p.syncIdentityCommand(),
-		p.syncExcludeCommand(), p.syncIncludeCommand())
+		p.syncExcludeCommand(), p.syncIncludeCommand(), p.syncServeCommand())
 	return cmd
 }
 
@@ -177,7 +177,7 @@ func (p syncCommands) syncAll(ctx context.Context, args []string, o syncing) (er
 
 // syncOne syncs with one target once. It reads the configuration again, since exclusions may
 // have changed during a watch.
-func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client, name string) (*sessionsync.Report, error) {
+func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client, name string) (report *sessionsync.Report, err error) {
 	config, err := sessionsync.ReadConfig(vfs.OS{}, r.dir, r.host)
 	if err != nil {
 		return nil, err
@@ -185,10 +185,11 @@ func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client,
 	if config.Targets[name] == "" {
 		return nil, &hinted{failure.Of(firn.ErrNotFound, "the target was removed"), "to list targets: firn sync status"}
 	}
-	target, err := openTarget(config.Targets[name], r.rate)
+	target, release, err := openTarget(ctx, config.Targets[name], r.rate)
 	if err != nil {
 		return nil, err
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	bar := p.newBar("syncing")
 	defer bar.Clear()
 	return sessionsync.Run(ctx, sessionsync.Options{

@@ -2,9 +2,11 @@ package cli
 
 import (
 	"context"
+	"errors"
 	"fmt"
 	"io"
 	"os"
+	"path/filepath"
 
 	"github.com/spf13/cobra"
 
@@ -13,23 +15,67 @@ import (
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/sessionsync"
 	"firn.dev/internal/ops/sessionsync/s3target"
+	"firn.dev/internal/ops/sessionsync/sshtarget"
 	"firn.dev/internal/render/prose"
 )
 
-// openTarget returns the target with an address. Rate limits its bandwidth; it may be nil.
-func openTarget(address string, rate *sessionsync.Rate) (sessionsync.Target, error) {
+// openTarget returns the target with an address, and a function that must be called after use.
+// Rate limits its bandwidth; it may be nil.
+func openTarget(ctx context.Context, address string, rate *sessionsync.Rate) (target sessionsync.Target, release func() error, err error) {
 	a, err := sessionsync.ParseAddress(address)
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	if a.Kind == sessionsync.KindFolder {
-		return sessionsync.Folder{FS: vfs.OS{}, Dir: a.Path, Rate: rate}, nil
+	release = func() error { return nil }
+	var remote sessionsync.Remote
+	switch a.Kind {
+	case sessionsync.KindFolder:
+		return sessionsync.Folder{FS: vfs.OS{}, Dir: a.Path, Rate: rate}, release, nil
+	case sessionsync.KindS3:
+		remote, err = s3target.New(s3target.Options{Bucket: a.Bucket, Prefix: a.Path, Endpoint: a.Endpoint, Region: a.Region, Reader: rate.Reader, MaxFile: sessionsync.MaxFile})
+	default:
+		var folder *sshtarget.Folder
+		if folder, err = sshtarget.Open(ctx, sshtarget.Options{User: a.User, Host: a.Host, Port: a.Port, Path: a.Path, Rate: rate}); err == nil {
+			remote, release = folder, folder.Close
+		}
 	}
-	bucket, err := s3target.New(s3target.Options{Bucket: a.Bucket, Prefix: a.Path, Endpoint: a.Endpoint, Region: a.Region, Reader: rate.Reader, MaxFile: sessionsync.MaxFile})
 	if err != nil {
-		return nil, err
+		return nil, nil, err
 	}
-	return &sessionsync.Listing{Remote: bucket}, nil
+	return &sessionsync.Listing{Remote: remote}, release, nil
+}
+
+// defaultTarget is the folder in the home directory of a user that is used over ssh if the
+// address has no path.
+const defaultTarget = "firn-sync"
+
+// syncServeCommand returns the hidden command that answers a sync of another machine.
+func (p syncCommands) syncServeCommand() *cobra.Command {
+	return &cobra.Command{
+		Use:    "target [FOLDER]",
+		Hidden: true,
+		Short:  "Answer a sync over ssh",
+		Args:   args(0, 1, "at most one folder"),
+		RunE: func(cmd *cobra.Command, args []string) error {
+			dir := ""
+			if len(args) > 0 {
+				dir = args[0]
+			} else {
+				home, err := os.UserHomeDir()
+				if err != nil {
+					return err
+				}
+				dir = filepath.Join(home, defaultTarget)
+				if err := (vfs.OS{}).MkdirAll(dir); err != nil {
+					return err
+				}
+			}
+			if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+				return &hinted{failure.Of(firn.ErrNotFound, "%s is not a folder", dir), "create it or mount the share first"}
+			}
+			return sessionsync.ServePipe(cmd.Context(), sessionsync.Folder{FS: vfs.OS{}, Dir: dir}, p.input(cmd.Context()), p.stdout)
+		},
+	}
 }
 
 // adding are the flags of firn sync add.
@@ -40,8 +86,10 @@ func (p syncCommands) syncAddCommand() *cobra.Command {
 	cmd := &cobra.Command{
 		Use:   "add NAME TARGET",
 		Short: "Add a target to sync with",
-		Long: `Add a target to sync with: a folder that exists, or s3://BUCKET/PREFIX for an
-S3 bucket that exists.
+		Long: `Add a target to sync with: a folder that exists, s3://BUCKET/PREFIX for an S3
+bucket that exists, or ssh://HOST/PATH for a folder on another machine, on which
+firn is installed (/~/PATH is relative to the home directory there; without a
+path it is firn-sync in it).
 
 The first machine creates the sync identity, the key that encrypts everything
 on the targets. Other machines need the same one: print it with firn sync
@@ -71,7 +119,7 @@ func (o adding) addressOf(target string) (sessionsync.Address, error) {
 	switch {
 	case err != nil:
 		return a, err
-	case a.Kind == sessionsync.KindFolder && o.endpoint+o.region != "":
+	case a.Kind != sessionsync.KindS3 && o.endpoint+o.region != "":
 		return a, &usageError{message: "--endpoint and --region are for buckets", hint: "firn sync add NAME s3://BUCKET/PREFIX --endpoint URL"}
 	case o.endpoint != "":
 		a.Endpoint = o.endpoint
@@ -89,7 +137,7 @@ func (o adding) addressOf(target string) (sessionsync.Address, error) {
 }
 
 // addTarget adds a target to the configuration.
-func (p syncCommands) addTarget(ctx context.Context, name, given string, o adding) error {
+func (p syncCommands) addTarget(ctx context.Context, name, given string, o adding) (err error) {
 	s, err := p.openSync(ctx)
 	if err == nil {
 		err = sessionsync.CheckName(name)
@@ -102,10 +150,11 @@ func (p syncCommands) addTarget(ctx context.Context, name, given string, o addin
 		return err
 	}
 	address := a.String()
-	target, err := openTarget(address, nil)
+	target, release, err := openTarget(ctx, address, nil)
 	if err != nil {
 		return err
 	}
+	defer func() { err = errors.Join(err, release()) }()
 	identity, err := p.readIdentity(ctx, o.identity)
 	if err != nil {
 		return err

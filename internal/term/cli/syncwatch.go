@@ -153,7 +153,7 @@ func closeIfOpen(release func() error) error {
 func (p syncCommands) printWatched(w *watched, report *sessionsync.Report, failed error, every time.Duration) error {
 	if failed == nil {
 		if text := w.succeed(report, p.now(), every); text != "" {
-			return p.print(report, func() string { return text })
+			return p.print([]*sessionsync.Report{report}, func() string { return text })
 		}
 		return nil
 	}
