@@ -130,6 +130,25 @@ if have helm "see helm.sh" "the Helm chart"; then
 	! helm template firn "$dist"/firn-chart-*.tgz --set replicas=3 >/dev/null 2>&1 || fail "the chart allows several gateways without a shared store"
 	echo "helm: linted and rendered"
 fi
+# The last stage of the image, with the program of the release in place of the first stage.
+if [ -e /etc/ssl/certs/ca-certificates.crt ] && have buildah "the package buildah" "the container image"; then
+	engine=(buildah --root "$tmp/engine" --runroot "$tmp/run" --storage-driver vfs)
+	mkdir -p "$tmp/stage/etc/ssl/certs" "$tmp/stage/home"
+	mkdir -m 700 "$tmp/stage/home/firn"
+	mkdir -m 1777 "$tmp/stage/scratch"
+	cp /etc/ssl/certs/ca-certificates.crt "$tmp/stage/etc/ssl/certs/"
+	tar -xzf "$dist"/firn_*_linux_amd64.tar.gz -C "$tmp/stage" --strip-components=1 --wildcards 'firn_*_linux_amd64/firn'
+	sed -n '/^FROM scratch/,$p' packaging/Containerfile >"$tmp/Containerfile"
+	"${engine[@]}" bud --isolation chroot --format docker --build-context "build=$tmp/stage" -t firn -f "$tmp/Containerfile" "$tmp/stage" >"$tmp/image.log" 2>&1 || {
+		cat "$tmp/image.log" >&2
+		fail "the image cannot be built"
+	}
+	container=$("${engine[@]}" from firn)
+	"${engine[@]}" inspect --format '{{.OCIv1.Config.User}} {{.Docker.Config.Healthcheck}}' "$container" | grep -q '^65532:65532 {\[CMD /firn ' || fail "the image has another user or no health check"
+	"${engine[@]}" run --isolation chroot "$container" -- /firn chat -p hello >/dev/null || fail "the program in the image does not answer"
+	"${engine[@]}" rm "$container" >/dev/null
+	echo "container: the last stage was built by buildah, and ran"
+fi
 if have systemd-analyze "the package systemd" "the systemd unit"; then
 	systemd-analyze security --offline=true --threshold=20 --no-pager packaging/firn.service | tail -1
 fi
