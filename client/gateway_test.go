@@ -91,7 +91,7 @@ func (h *realGateway) open() (*api.HTTP, *gateway.Gateway, func()) {
 	}
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.Dialect{}, Version: "test", Home: h.home, Setup: gateway.Setup{
 		Default: "main", Agents: agents,
-		Known: []wire.Model{{ID: "scripted/echo", Window: 1000}},
+		Known: func() []wire.Model { return []wire.Model{{ID: "scripted/echo", Window: 1000}} },
 	}})
 	if err != nil {
 		h.t.Fatal(err)

@@ -115,9 +115,9 @@ type Setup struct {
 	// Profile finds a credential profile by provider name, as recorded in answers, and
 	// profile name, and returns it as PROVIDER/PROFILE; nil if there are none.
 	Profile func(providerName, name string) (string, error)
-	// Known lists the models that can be chosen. Local asks the servers on this machine for
-	// theirs; nil asks none.
-	Known []wire.Model
+	// Known lists the models that can be chosen; nil lists none. It is called when they are
+	// needed. Local asks the servers on this machine for theirs; nil asks none.
+	Known func() []wire.Model
 	Local func(context.Context) []wire.Model
 	// Queue is the policy for messages that arrive during a turn. Queues overrides it per
 	// channel.
@@ -145,14 +145,18 @@ type Setup struct {
 	Maintenance maintenance.Settings
 }
 
+// View returns the part of the setup that views use.
+func (s *Setup) View() view.Setup { return view.Setup{Known: s.Known, Models: s.Models, Zone: s.Zone} }
+
 // triggers returns the words that start a new session.
 func (s *Setup) triggers() route.Triggers {
 	return route.Triggers{Words: s.Triggers, Model: func(word string) (string, bool) {
-		i := slices.IndexFunc(s.Known, func(m wire.Model) bool { return m.ID == word || strings.HasSuffix(m.ID, "/"+word) })
+		all := s.View().KnownModels()
+		i := slices.IndexFunc(all, func(m wire.Model) bool { return m.ID == word || strings.HasSuffix(m.ID, "/"+word) })
 		if i < 0 {
 			return "", false
 		}
-		return s.Known[i].ID, true
+		return all[i].ID, true
 	}}
 }
 
@@ -250,7 +254,7 @@ func (g *Gateway) Reload(s Setup) error {
 		g.mu.Unlock()
 	}
 	// After the swap, so that the view caches data of this setup only.
-	g.View.Reload(view.Setup{Known: s.Known, Models: s.Models, Zone: s.Zone})
+	g.View.Reload(s.View())
 	g.timer.Wake()
 	return nil
 }

@@ -24,7 +24,7 @@ func chat(t *testing.T) *gatedGateway {
 	setup := *d.setup.Load()
 	setup.Route = route.Config{Default: "main", Scope: route.ScopePerChannelPeer}
 	setup.Zone = time.UTC
-	setup.Known = []wire.Model{{ID: "scripted/other"}}
+	setup.Known = func() []wire.Model { return []wire.Model{{ID: "scripted/other"}} }
 	if err := d.Reload(setup); err != nil {
 		t.Fatal(err)
 	}

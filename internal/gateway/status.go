@@ -122,7 +122,7 @@ func (g *sessionReader) Models(ctx context.Context, local bool) []wire.Model {
 			add(m)
 		}
 	}
-	for _, m := range setup.Known {
+	for _, m := range setup.View().KnownModels() {
 		add(m)
 	}
 	return models

@@ -104,7 +104,9 @@ func newRoom(t testing.TB, st store.Store, home string) *room {
 		},
 		Setup: Setup{
 			Default: "main", Models: models,
-			Known: []wire.Model{{ID: "scripted/scripted"}, {ID: "scripted/other", Window: 5}},
+			Known: func() []wire.Model {
+				return []wire.Model{{ID: "scripted/scripted"}, {ID: "scripted/other", Window: 5}}
+			},
 			Agents: map[string]*agent.Agent{
 				"main": {Store: st, Model: r.model, Models: models, NoTitles: true, System: "Be brief."},
 				"work": {Name: "work", Store: st, Model: r.model, NoTitles: true},

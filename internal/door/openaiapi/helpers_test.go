@@ -79,7 +79,7 @@ func openWith(t *testing.T, home, secret string, about provider.Info) *testServe
 	}
 	info := model.Info()
 	s.g, err = gateway.New(gateway.Options{Store: s.st, Dialect: native.New(), Home: home, Scratch: func() store.Store { return memstore.New(memstore.Options{}) }, Setup: gateway.Setup{
-		Default: "main", Models: models, Known: []wire.Model{{ID: info.Provider + "/" + info.Name, Window: info.Window}},
+		Default: "main", Models: models, Known: func() []wire.Model { return []wire.Model{{ID: info.Provider + "/" + info.Name, Window: info.Window}} },
 		Agents: map[string]*agent.Agent{
 			"main": {Name: "main", Store: s.st, Model: model, Models: models, NoTitles: true, System: "You are main.", Tools: []tool.Tool{tool.Calc()}},
 			"work": {Name: "work", Store: s.st, Model: model, Models: models, NoTitles: true},

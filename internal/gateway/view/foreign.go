@@ -43,9 +43,11 @@ func foreignUsage(setup *Setup, m *firn.Message, estimated wire.Usage) wire.Usag
 			u.Window = model.Info().Window
 		}
 	}
-	for _, known := range setup.Known {
-		if u.Window == 0 && (known.ID == m.Provider+"/"+m.Model) {
-			u.Window = known.Window
+	if u.Window == 0 {
+		for _, known := range setup.KnownModels() {
+			if u.Window == 0 && known.ID == m.Provider+"/"+m.Model {
+				u.Window = known.Window
+			}
 		}
 	}
 	if u.Window > 0 {

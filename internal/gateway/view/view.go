@@ -61,12 +61,20 @@ type Options struct {
 
 // Setup is the part of the configuration that can change at run time.
 type Setup struct {
-	// Known lists the available models. Models finds one by provider name and model name;
-	// nil finds none.
-	Known  []wire.Model
+	// Known lists the available models; nil lists none. Models finds one by provider name
+	// and model name; nil finds none.
+	Known  func() []wire.Model
 	Models func(providerName, model string) (provider.Model, error)
 	// Zone is the time zone for days; nil means that of the clock.
 	Zone *time.Location
+}
+
+// KnownModels returns the available models.
+func (s Setup) KnownModels() []wire.Model {
+	if s.Known == nil {
+		return nil
+	}
+	return s.Known()
 }
 
 // New returns a view. It reads nothing.

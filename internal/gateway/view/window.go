@@ -283,7 +283,7 @@ func (v *View) ModelAs(as string) (provider.Model, error) {
 	setup := v.setup.Load()
 	name := as
 	if !strings.Contains(name, "/") {
-		for _, known := range setup.Known {
+		for _, known := range setup.KnownModels() {
 			if strings.HasPrefix(known.ID, as+"/") {
 				name = known.ID
 				break

@@ -127,8 +127,13 @@ func (m *Models) endpoint(providerName, model, profile string) (kind string, d e
 	}
 	d = endpoint{
 		name: cmp.Or(v.marked, providerName), model: model, url: url, key: c.key, stall: s.Stall, delay: m.delay,
-		header: c.header, quirks: quirksOf(s.Quirks), spec: m.catalog().Find(cmp.Or(v.marked, providerName), model),
+		header: c.header, quirks: quirksOf(s.Quirks),
 	}
+	catalog := m.catalog
+	if v.kind == kindOffline { // only settings describe it, and parsing the catalog takes time
+		catalog = func() provider.Catalogue { return provider.Catalogue{}.With(overrides(m.settings)) }
+	}
+	d.spec = catalog().Find(d.name, model)
 	if v.profile != nil {
 		d.profile = v.profile()
 	}

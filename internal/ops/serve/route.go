@@ -5,6 +5,7 @@ import (
 	"fmt"
 	"slices"
 	"strings"
+	"sync"
 	"time"
 
 	"firn.dev/internal/base/approve"
@@ -137,7 +138,7 @@ func (h *Instance) setup(s *agentBuilder) (gateway.Setup, error) {
 		return gateway.Setup{}, fmt.Errorf("set up routing: %w", err)
 	}
 	out := gateway.Setup{
-		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Profile: s.models.Profile, Known: s.models.Known(), Local: s.models.Local, Queue: queue(s.settings.Session.Queue),
+		Agents: agents, Default: s.settings.DefaultAgent, Models: s.models.Find, Profile: s.models.Profile, Known: sync.OnceValue(s.models.Known), Local: s.models.Local, Queue: queue(s.settings.Session.Queue),
 		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, ThreadHistory: int64(s.settings.Session.ThreadHistory), Send: sendPolicy(s.settings.Session.SendPolicy),
 		Commands: commandPolicy(s.settings.Session.Commands), Queues: make(map[string]route.Queue), Habits: habits(s.settings, ids),
 	}

@@ -76,7 +76,7 @@ func openDoor(t *testing.T, options ...option.RequestOption) *door {
 	})
 	g, err := gateway.New(gateway.Options{Store: st, Dialect: native.New(), Home: home, Scratch: func() store.Store { return memstore.New(memstore.Options{}) }, Setup: gateway.Setup{
 		Default: "main", Agents: map[string]*agent.Agent{"main": {Name: "main", Store: st, Model: model, NoTitles: true}},
-		Known: []wire.Model{{ID: "scripted/test"}},
+		Known: func() []wire.Model { return []wire.Model{{ID: "scripted/test"}} },
 	}})
 	d.must(err)
 	tokens, err := token.Open(context.Background(), token.NewFile(vfs.OS{}, api.TokensPath(home)), nil)
