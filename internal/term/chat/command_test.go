@@ -300,7 +300,7 @@ func TestRemoveAndRestore(t *testing.T) {
 	}
 	says(t, s.err.String(), "forked: this is now session ", "· #1  you  first", "● ", "1 branch", "hidden ", " · 0 bytes removed; undo: /restore ", "new session; ")
 	s.does("/restore "+string(first), "/delete The nothing", "/restore", "/send off", "/send maybe", "/send", "/status")
-	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending for this session: off", "use on, off or inherit", "/send on|off|inherit", "send deny")
+	says(t, s.err.String(), "restored ", "there is no session", "/restore SESSION", "sending for this session: off", "send is on, off or inherit", "/send on|off|inherit", "send deny")
 }
 
 // TestGatewayGone checks the hint after the gateway has died.
