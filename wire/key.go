@@ -58,6 +58,9 @@ type Routed struct {
 	Answer  *Answer `json:"answer,omitempty"`
 	// Repeated means that the message was already received.
 	Repeated bool `json:"repeated,omitempty"`
+	// Challenge repeats the challenge with which a service checks the address of a hook. There
+	// is no message then.
+	Challenge string `json:"challenge,omitempty"`
 }
 
 // Setting is a setting of the gateway that people change, with where it is set.

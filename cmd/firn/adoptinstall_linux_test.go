@@ -18,7 +18,7 @@ func TestAdoptInstall(t *testing.T) {
 	run := func(code int, args ...string) string {
 		t.Helper()
 		cmd := program(home, append([]string{"adopt"}, args...)...)
-		cmd.Env = append(cmd.Env, "HOME="+user, "XDG_CONFIG_HOME=", "PATH="+bin+":"+os.Getenv("PATH"))
+		cmd.Env = append(cmd.Env, "HOME="+user, "XDG_CONFIG_HOME=", "CODEX_HOME=/else where", "PATH="+bin+":"+os.Getenv("PATH"))
 		out, _ := cmd.CombinedOutput()
 		if got := cmd.ProcessState.ExitCode(); got != code {
 			t.Fatalf("firn adopt %v exits with %d: %s", args, got, out)
@@ -28,7 +28,7 @@ func TestAdoptInstall(t *testing.T) {
 	file := filepath.Join(user, ".config/systemd/user/firn-adopt.service")
 	out := run(0, "--install", "claude", "--link")
 	unit, err := os.ReadFile(file)
-	if err != nil || !strings.Contains(out, "wrote "+file+"\nit runs now") || !strings.Contains(string(unit), " adopt --yes --watch --link claude\n") || !strings.Contains(string(unit), home) {
+	if err != nil || !strings.Contains(out, "wrote "+file+"\nit runs now") || !strings.Contains(string(unit), " adopt --yes --watch --link claude\n") || !strings.Contains(string(unit), home) || !strings.Contains(string(unit), "\nEnvironment=\"CODEX_HOME=/else where\"\n") {
 		t.Fatalf("it prints %s\n%v, and the unit is\n%s", out, err, unit)
 	}
 	run(0, "--install", "claude", "--link") // again changes nothing
@@ -46,7 +46,7 @@ func TestAdoptInstall(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(user, "broken"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	if out := run(0, "--install"); !strings.Contains(out, "it was not started: Failed to connect to bus\nto start it, run systemctl --user enable --now firn-adopt.service\n") {
+	if out := run(0, "--install"); !strings.Contains(out, "it was not started: Failed to connect to bus\nto start it, run systemctl --user daemon-reload; systemctl --user enable firn-adopt.service; systemctl --user restart firn-adopt.service\n") {
 		t.Errorf("without a bus it prints %s", out)
 	}
 	run(0, "--uninstall")
@@ -62,7 +62,7 @@ func TestAdoptInstall(t *testing.T) {
 		t.Errorf("over another unit it prints %s", out)
 	}
 	asked, _ := os.ReadFile(filepath.Join(user, "asked"))
-	if got := strings.Count(string(asked), "enable --now firn-adopt.service"); got != 4 {
+	if got := strings.Count(string(asked), "restart firn-adopt.service"); got != 4 {
 		t.Errorf("the manager was asked %d times to start it:\n%s", got, asked)
 	}
 }

@@ -76,6 +76,12 @@ func (r *rejection) final() bool {
 	return r.Code == http.StatusUnauthorized || r.Code == http.StatusNotFound
 }
 
+// unwanted reports whether a chat does not accept a message, as that of a user who has blocked
+// the bot.
+func (r *rejection) unwanted() bool {
+	return r.Code == http.StatusBadRequest || r.Code == http.StatusForbidden
+}
+
 // updates waits for messages from an offset on. The offset confirms all messages before it.
 func (b *bot) updates(ctx context.Context, offset int64) (all []update, err error) {
 	err = b.call(ctx, "getUpdates", map[string]any{"offset": offset, "timeout": int(pollTime.Seconds()), "allowed_updates": []string{"message"}}, &all)

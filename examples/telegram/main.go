@@ -1,11 +1,14 @@
 // Command telegram lets people talk to an agent of a gateway by Telegram: a chat, or a topic of
 // a group, is a session.
 //
-//	TELEGRAM_TOKEN=123:abc FIRN_GATEWAY=http://127.0.0.1:7766 FIRN_TOKEN=… go run ./examples/telegram
+//	TELEGRAM_TOKEN=123:abc TELEGRAM_USERS=7,8 FIRN_GATEWAY=http://127.0.0.1:7766 FIRN_TOKEN=… go run ./examples/telegram
 //
 // A message is confirmed to Telegram only after its answer was sent. If the bridge is stopped
 // before, Telegram delivers the message again. The gateway stores it once, by its ID, and
 // returns the same answer, so nothing is lost; an answer may be sent twice.
+//
+// Anyone who finds a bot can write to it. TELEGRAM_USERS lists the IDs of the users who may talk
+// to the agent, separated by commas; messages of others are ignored.
 package main
 
 import (
@@ -14,7 +17,9 @@ import (
 	"log"
 	"os"
 	"os/signal"
+	"slices"
 	"strconv"
+	"strings"
 	"sync"
 	"time"
 
@@ -35,7 +40,15 @@ func main() {
 	if token == "" {
 		log.Fatal("TELEGRAM_TOKEN is not set: ask @BotFather for a token")
 	}
-	b := &bridge{bot: newBot(os.Getenv("TELEGRAM_API"), token), gateway: c}
+	b := &bridge{bot: newBot(os.Getenv("TELEGRAM_API"), token), gateway: c, answered: make(map[string]bool)}
+	for id := range strings.SplitSeq(os.Getenv("TELEGRAM_USERS"), ",") {
+		if id = strings.TrimSpace(id); id != "" {
+			b.users = append(b.users, id)
+		}
+	}
+	if len(b.users) == 0 {
+		log.Fatal("TELEGRAM_USERS is not set: list the IDs of the users who may talk to the agent, or * for all")
+	}
 	if err := b.run(ctx); err != nil && ctx.Err() == nil {
 		log.Fatal(err)
 	}
@@ -45,6 +58,11 @@ func main() {
 type bridge struct {
 	bot     *bot
 	gateway *client.Client
+	// users are the IDs of the users who may talk to the agent; * means all.
+	users []string
+	mu    sync.Mutex
+	// answered are the messages whose answers were sent and that are not confirmed yet.
+	answered map[string]bool
 }
 
 // run handles messages until ctx ends or Telegram rejects the token. It waits and tries again
@@ -89,7 +107,7 @@ func (b *bridge) handle(ctx context.Context, updates []update, offset int64) (in
 	next := offset
 	for _, u := range updates {
 		next = max(next, u.ID+1)
-		if u.Message != nil && u.Message.Text != "" {
+		if u.Message != nil && u.Message.Text != "" && b.mayTalk(u.Message.From) {
 			chats[u.Message.Chat.ID] = append(chats[u.Message.Chat.ID], u)
 		}
 	}
@@ -114,13 +132,40 @@ func (b *bridge) handle(ctx context.Context, updates []update, offset int64) (in
 	if err != nil {
 		return offset, err
 	}
+	b.mu.Lock()
+	clear(b.answered) // all are confirmed
+	b.mu.Unlock()
 	return next, nil
 }
 
-// answer sends a message to the gateway and its answer to the chat. A message that the gateway
-// refuses is not sent again.
+// mayTalk reports whether a user may talk to the agent.
+func (b *bridge) mayTalk(u user) bool {
+	return slices.Contains(b.users, "*") || slices.Contains(b.users, strconv.FormatInt(u.ID, 10))
+}
+
+// answer sends a message to the gateway and its answer to the chat, unless that was done
+// before. A message that the gateway refuses, and an answer that the chat does not accept, are
+// not sent again.
 func (b *bridge) answer(ctx context.Context, m message) error {
-	routed, err := b.gateway.Inbound(ctx, inbound(m))
+	in := inbound(m)
+	b.mu.Lock()
+	done := b.answered[in.ID]
+	b.mu.Unlock()
+	if done {
+		return nil
+	}
+	if err := b.converse(ctx, m, in); err != nil {
+		return err
+	}
+	b.mu.Lock()
+	b.answered[in.ID] = true
+	b.mu.Unlock()
+	return nil
+}
+
+// converse sends a message to the gateway and its answer to the chat.
+func (b *bridge) converse(ctx context.Context, m message, in wire.Inbound) error {
+	routed, err := b.gateway.Inbound(ctx, in)
 	if problem := new(wire.Problem); errors.As(err, &problem) && problem.Kind == wire.Invalid {
 		log.Printf("message %d of chat %d: %v", m.ID, m.Chat.ID, err)
 		return nil
@@ -131,7 +176,12 @@ func (b *bridge) answer(ctx context.Context, m message) error {
 	if !routed.Deliver || routed.Reply == "" {
 		return nil
 	}
-	return b.bot.send(ctx, m.Chat.ID, m.Topic, routed.Reply)
+	err = b.bot.send(ctx, m.Chat.ID, m.Topic, routed.Reply)
+	if rejected := new(rejection); errors.As(err, &rejected) && rejected.unwanted() {
+		log.Printf("the answer to message %d of chat %d: %v", m.ID, m.Chat.ID, err)
+		return nil
+	}
+	return err
 }
 
 // inbound converts a message of Telegram.

@@ -11,6 +11,7 @@ import (
 	"io"
 	"mime"
 	"net/textproto"
+	"net/url"
 	"strings"
 	"text/template"
 	"unicode/utf8"
@@ -111,6 +112,9 @@ func (g *inbox) Hook(ctx context.Context, name string, body []byte, headers text
 	if err != nil {
 		return wire.Routed{}, err
 	}
+	if challenge := h.Signature.Challenge(body); challenge != "" {
+		return wire.Routed{Challenge: challenge}, nil
+	}
 	text, err := h.text(body, headers.Get("Content-Type"))
 	if err != nil {
 		return wire.Routed{}, &wire.Problem{Kind: kindOfHook(err), Message: fmt.Sprintf("call hook %s: %v", name, err), Hint: "see the template of the hook in the settings"}
@@ -209,13 +213,18 @@ func (h Hook) text(body []byte, contentType string) (string, error) {
 	return text, nil
 }
 
-// hookData parses a body: JSON, or plain text, which becomes the member text of an object.
+// hookData parses a body: JSON, a form, or plain text, which becomes the member text of an
+// object.
 func hookData(body []byte, contentType string) (any, error) {
-	if kind, _, err := mime.ParseMediaType(contentType); err == nil && kind == "text/plain" {
+	kind, _, err := mime.ParseMediaType(contentType)
+	if err == nil && kind == "text/plain" {
 		if !utf8.Valid(body) {
 			return nil, errors.New("the body is not UTF-8")
 		}
 		return map[string]any{"text": string(body)}, nil
+	}
+	if err == nil && kind == "application/x-www-form-urlencoded" {
+		return formData(body)
 	}
 	if err := rawjson.CheckUnique(body, false); err != nil {
 		return nil, fmt.Errorf("the body was rejected: %w", err)
@@ -228,6 +237,23 @@ func hookData(body []byte, contentType string) (any, error) {
 	}
 	if _, err := d.Token(); !errors.Is(err, io.EOF) {
 		return nil, errors.New("the body has data after the JSON value")
+	}
+	return data, nil
+}
+
+// formData parses a form, as of Slack's commands. Of a field that is sent several times, the
+// first value counts.
+func formData(body []byte) (any, error) {
+	fields, err := url.ParseQuery(string(body))
+	if err != nil {
+		return nil, errors.New("the body is not a form")
+	}
+	data := make(map[string]any, len(fields))
+	for name, values := range fields {
+		if !utf8.ValidString(name) || !utf8.ValidString(values[0]) {
+			return nil, errors.New("the body is not UTF-8")
+		}
+		data[name] = values[0]
 	}
 	return data, nil
 }

@@ -11,6 +11,8 @@ import (
 	"strconv"
 	"strings"
 	"time"
+
+	"firn.dev/internal/base/rawjson"
 )
 
 // The formats of signatures. All are HMAC-SHA256 under a shared secret.
@@ -222,7 +224,42 @@ func (s *Signature) Verify(sent Sent, body []byte) (call string, ok bool) {
 	case sent.id != "":
 		return sent.id, true
 	}
+	if id := s.eventID(body); id != "" {
+		return id, true
+	}
 	return hex.EncodeToString(want), true
+}
+
+// eventID returns the ID of the event in a body of Slack or Stripe; empty if it has none.
+// These services sign each attempt to deliver an event anew.
+func (s *Signature) eventID(body []byte) string {
+	var event struct {
+		Slack  string `json:"event_id"`
+		Stripe string `json:"id"`
+	}
+	if rawjson.Unmarshal(body, &event, true) != nil {
+		return ""
+	}
+	if s.format == SignedSlack {
+		return event.Slack
+	}
+	return event.Stripe
+}
+
+// Challenge returns the challenge with which Slack checks the address of a hook; empty if the
+// body is something else. The answer must repeat it.
+func (s *Signature) Challenge(body []byte) string {
+	if s == nil || s.format != SignedSlack {
+		return ""
+	}
+	var check struct {
+		Type      string `json:"type"`
+		Challenge string `json:"challenge"`
+	}
+	if rawjson.Unmarshal(body, &check, true) != nil || check.Type != "url_verification" {
+		return ""
+	}
+	return check.Challenge
 }
 
 // HookSignature returns the signature of a hook; nil if calls are not signed, or the hook

@@ -98,7 +98,7 @@ func TestTimedSignatures(t *testing.T) {
 		"slack, odd time":           {slack, 1531420618, []string{"X-Slack-Request-Timestamp", "+1531420618", "X-Slack-Signature", slackMAC}, slackBody, false, ""},
 		"slack, no time":            {slack, 1531420618, []string{"X-Slack-Signature", slackMAC}, slackBody, false, ""},
 		"slack, huge time":          {slack, 1531420618, []string{"X-Slack-Request-Timestamp", "-9223372036854775808", "X-Slack-Signature", slackMAC}, slackBody, false, ""},
-		"stripe":                    {stripe, 1492774577, []string{"Stripe-Signature", "t=1492774577,v1=" + zeros + ",v1=" + stripeMAC + ",v0=6ffbb59b"}, `{"id":"evt_1"}`, true, stripeMAC},
+		"stripe":                    {stripe, 1492774577, []string{"Stripe-Signature", "t=1492774577,v1=" + zeros + ",v1=" + stripeMAC + ",v0=6ffbb59b"}, `{"id":"evt_1"}`, true, "evt_1"},
 		"stripe, other body":        {stripe, 1492774577, []string{"Stripe-Signature", "t=1492774577,v1=" + stripeMAC}, `{"id":"evt_2"}`, true, ""},
 		"stripe, two times":         {stripe, 1492774577, []string{"Stripe-Signature", "t=1,t=1492774577,v1=" + stripeMAC}, `{"id":"evt_1"}`, false, ""},
 		"stripe, no signature":      {stripe, 1492774577, []string{"Stripe-Signature", "t=1492774577"}, `{"id":"evt_1"}`, false, ""},

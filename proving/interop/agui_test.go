@@ -20,5 +20,9 @@ func TestAGUIClient(t *testing.T) {
 	if n := strings.Count(shown, " you  "); n != 3 {
 		t.Errorf("the session has %d messages of the user:\n%s", n, shown)
 	}
+	failed := runFirn(t, a.home, "cat", "@agent:main:ag-ui:failing")
+	if strings.Count(failed, "\n  first question\n") > 2 || strings.Count(failed, " you  ") != 2 { // one of them is the title
+		t.Errorf("the session of runs that failed is\n%s", failed)
+	}
 	runFirn(t, a.home, "verify")
 }

@@ -155,7 +155,12 @@ func (d *agent) UnstableForkSession(ctx context.Context, q sdk.UnstableForkSessi
 		d.dirs.Store(name, q.Cwd)
 		err = d.useServers(name, servers, q.Cwd)
 	}
-	return sdk.UnstableForkSessionResponse{SessionId: name}, failure(err)
+	out := sdk.UnstableForkSessionResponse{SessionId: name}
+	if err == nil {
+		d.approvals.Store(name, d.approval(q.SessionId))
+		out.ConfigOptions, err = d.unstableOptions(ctx, name)
+	}
+	return out, failure(err)
 }
 
 // checkDirectory rejects a working directory that is not absolute, as the protocol demands.

@@ -2,6 +2,7 @@ package acp
 
 import (
 	"context"
+	"encoding/json"
 	"fmt"
 	"slices"
 
@@ -63,6 +64,20 @@ func (d *agent) options(ctx context.Context, name sdk.SessionId) ([]sdk.SessionC
 	}, nil
 }
 
+// unstableOptions returns the options for a response that is not stable yet.
+func (d *agent) unstableOptions(ctx context.Context, name sdk.SessionId) ([]sdk.UnstableSessionConfigOption, error) {
+	options, err := d.options(ctx, name)
+	if err != nil {
+		return nil, err
+	}
+	text, err := json.Marshal(options)
+	if err != nil {
+		return nil, err
+	}
+	var out []sdk.UnstableSessionConfigOption
+	return out, json.Unmarshal(text, &out)
+}
+
 // modelChoices returns the available models.
 func modelChoices(models []wire.Model) []choice {
 	var all []choice
@@ -98,7 +113,7 @@ func (d *agent) approval(name sdk.SessionId) sdk.SessionConfigValueId {
 // SetSessionConfigOption sets an option of a session and returns all of them.
 func (d *agent) SetSessionConfigOption(ctx context.Context, q sdk.SetSessionConfigOptionRequest) (sdk.SetSessionConfigOptionResponse, error) {
 	if q.ValueId == nil {
-		return sdk.SetSessionConfigOptionResponse{}, failure(&wire.Problem{Kind: wire.Invalid, Message: "the option has no value that is on or off"})
+		return sdk.SetSessionConfigOptionResponse{}, failure(&wire.Problem{Kind: wire.Invalid, Message: "the option is not a boolean"})
 	}
 	id, err := d.c.Resolve(ctx, string(q.ValueId.SessionId))
 	if err == nil {

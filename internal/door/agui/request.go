@@ -71,8 +71,8 @@ func (q *request) options(who conversation.Choice) (wire.TurnOptions, error) {
 	return o, conversation.CheckTools(o.Tools)
 }
 
-// transcript reads the conversation of the request. What the client tells about its context
-// is part of the instructions.
+// transcript reads the conversation of the request. The client's context becomes part of the
+// instructions.
 func (q *request) transcript() (*conversation.Transcript, error) {
 	if err := q.check(); err != nil {
 		return nil, err

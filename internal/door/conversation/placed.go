@@ -1,7 +1,11 @@
 package conversation
 
 import (
+	"slices"
+
 	"firn.dev"
+	"firn.dev/client"
+	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/wire"
 )
 
@@ -66,9 +70,46 @@ func (v *Request) Place(session, user string, who Choice, t *Transcript) (*Place
 	}
 	if !known {
 		fresh = t.Messages
+	} else if session != "" && len(fresh) > 1 {
+		if fresh, err = v.withoutStored(p.At.Session, fresh); err != nil {
+			return nil, err
+		}
 	}
 	return p, v.appendNew(p, who, t.Instructions(), fresh, !known)
 }
+
+// withoutStored returns the new messages of a client without those that are stored already,
+// because the turn that should have answered them failed. The last message is always new.
+func (v *Request) withoutStored(id firn.ID, fresh []firn.Message) ([]firn.Message, error) {
+	page, err := v.Client.EntriesPage(v.HTTP.Context(), id, client.EntryQuery{View: wire.ViewBranch, Back: true, Limit: unansweredEntries})
+	if err != nil {
+		return nil, err
+	}
+	var unanswered []firn.Message // latest first
+	for _, e := range page.Items {
+		entry, err := native.New().Decode(e.Line)
+		if err != nil {
+			continue // a gap
+		}
+		m, ok := entry.Body.(*firn.Message)
+		if ok && m.Role == firn.RoleAssistant && m.Error == "" {
+			break
+		}
+		if ok && m.Role != firn.RoleAssistant {
+			unanswered = append(unanswered, *m)
+		}
+	}
+	slices.Reverse(unanswered)
+	n := len(unanswered)
+	if n == 0 || n >= len(fresh) || !slices.EqualFunc(unanswered, fresh[:n], sameMessage) {
+		return fresh, nil
+	}
+	return fresh[n:], nil
+}
+
+// unansweredEntries is how many entries at the end of a session are searched for messages
+// without an answer.
+const unansweredEntries = 50
 
 // PlaceNew stores a conversation in a new session, including its system messages.
 // instructions are those of this request only.

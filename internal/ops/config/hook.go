@@ -14,7 +14,7 @@ type Hook struct {
 	Token           string `key:"token" doc:"The name of the token that authorizes callers. Not needed if calls are signed."`
 	SecretEnv       string `key:"secret_env" is:"variable" doc:"The environment variable that holds the secret for signed calls. Signed calls need no token."`
 	SecretFile      string `key:"secret_file" is:"path" doc:"A file that holds the secret, used if the variable is not set."`
-	Signature       string `key:"signature" default:"github" allow:"github|standard|slack|stripe" doc:"The format of signatures. All but github sign the time too: calls that are older than five minutes are rejected, and repeated ones are accepted once."`
+	Signature       string `key:"signature" default:"github" allow:"github|standard|slack|stripe" doc:"The format of signatures. All but github sign the time too: calls that are older than five minutes are rejected, and repeated ones are recognized."`
 	SignatureHeader string `key:"signature_header" is:"header" default:"X-Hub-Signature-256" doc:"The header with the signature in the format github: sha256= and the HMAC-SHA256 of the body in hex."`
 	Agent           string `key:"agent" is:"id" doc:"The agent that receives it. Empty means the default agent."`
 	Key             string `key:"key" doc:"The key of the session that receives it. Empty means a new session for each call, under hook:<uuid>."`

@@ -17,6 +17,8 @@ type Service struct {
 	What, Label string
 	// Command is the program and its arguments.
 	Command []string
+	// Env are environment variables, as NAME=VALUE.
+	Env []string
 	// Home is the directory of the sessions.
 	Home string
 	// Drain is the grace period for running turns at shutdown. The service manager waits
@@ -36,6 +38,13 @@ func (s Service) Systemd() string {
 	for i, w := range s.Command {
 		words[i] = systemdWord(w)
 	}
+	var more strings.Builder
+	for _, variable := range s.Env {
+		more.WriteString("Environment=" + systemdWord(variable) + "\n")
+	}
+	if s.What == "" { // a gateway
+		more.WriteString("ExecReload=/bin/kill -HUP $MAINPID\n")
+	}
 	return fmt.Sprintf(`[Unit]
 Description=firn, %s
 After=network.target
@@ -43,8 +52,7 @@ After=network.target
 [Service]
 Type=exec
 ExecStart=%s
-ExecReload=/bin/kill -HUP $MAINPID
-Restart=on-failure
+%sRestart=on-failure
 RestartSec=1
 TimeoutStopSec=%d
 UMask=0077
@@ -52,7 +60,7 @@ NoNewPrivileges=yes
 
 [Install]
 WantedBy=default.target
-`, strings.ReplaceAll(s.what(), "%", "%%"), strings.Join(words, " "), s.patience())
+`, strings.ReplaceAll(s.what(), "%", "%%"), strings.Join(words, " "), more.String(), s.patience())
 }
 
 // systemdWord quotes a word of a command line for systemd.
@@ -77,7 +85,7 @@ func (s Service) Launchd() string {
 		`<dict>`,
 		"\t<key>Label</key>\n\t<string>" + xmlText(cmp.Or(s.Label, "firn.gateway")) + "</string>",
 		"\t<key>ProgramArguments</key>\n\t<array>\n" + words.String() + "\t</array>",
-		"\t<key>RunAtLoad</key>\n\t<true/>",
+		s.launchdEnv() + "\t<key>RunAtLoad</key>\n\t<true/>",
 		"\t<key>KeepAlive</key>\n\t<dict>\n\t\t<key>SuccessfulExit</key>\n\t\t<false/>\n\t</dict>",
 		fmt.Sprintf("\t<key>ExitTimeOut</key>\n\t<integer>%d</integer>", s.patience()),
 		"\t<key>Umask</key>\n\t<integer>63</integer>",
@@ -85,6 +93,21 @@ func (s Service) Launchd() string {
 		`</plist>`,
 	}
 	return strings.Join(lines, "\n") + "\n"
+}
+
+// launchdEnv returns the environment variables as a member of a property list.
+func (s Service) launchdEnv() string {
+	if len(s.Env) == 0 {
+		return ""
+	}
+	var b strings.Builder
+	b.WriteString("\t<key>EnvironmentVariables</key>\n\t<dict>\n")
+	for _, variable := range s.Env {
+		name, value, _ := strings.Cut(variable, "=")
+		b.WriteString("\t\t<key>" + xmlText(name) + "</key>\n\t\t<string>" + xmlText(value) + "</string>\n")
+	}
+	b.WriteString("\t</dict>\n")
+	return b.String()
 }
 
 // xmlText escapes a text for XML.

@@ -2,6 +2,7 @@ package richtext
 
 import (
 	"html"
+	"slices"
 	"strings"
 )
 
@@ -12,6 +13,7 @@ import (
 func checked(text string) (string, bool) {
 	var b strings.Builder
 	b.Grow(len(text) + len(text)/8)
+	var open []string
 	for text != "" {
 		before, rest, found := strings.Cut(text, "<")
 		b.WriteString(escapedAgain(before))
@@ -19,12 +21,29 @@ func checked(text string) (string, bool) {
 			break
 		}
 		tag, after, closed := strings.Cut(rest, ">")
-		if !closed || !writeTag(&b, tag) {
+		if !closed || !writeTag(&b, tag) || !nests(&open, tag) {
 			return "", false
 		}
 		text = after
 	}
-	return b.String(), true
+	return b.String(), len(open) == 0
+}
+
+// nests adds a start tag to the open elements, or removes the element that an end tag ends. It
+// reports false if that is not the last one.
+func nests(open *[]string, tag string) bool {
+	n := len(*open)
+	if name, end := strings.CutPrefix(tag, "/"); end {
+		if n == 0 || (*open)[n-1] != name {
+			return false
+		}
+		*open = (*open)[:n-1]
+		return true
+	}
+	if name, _, _ := strings.Cut(tag, " "); name != "br" && name != "hr" {
+		*open = append(*open, name)
+	}
+	return true
 }
 
 // escapedAgain returns escaped text with the same escapes for the same characters.
@@ -48,18 +67,21 @@ func writeTag(b *strings.Builder, tag string) bool {
 		return false
 	}
 	b.WriteString("<" + name)
+	var keys []string
 	for attributes != "" {
 		key, rest, ok := strings.Cut(attributes, `="`)
 		value, rest, closed := strings.Cut(rest, `"`)
 		value = html.UnescapeString(value)
-		if !ok || !closed || rest == " " || rest != "" && rest[0] != ' ' || !allowedAttribute(name, key, value) {
+		if !ok || !closed || rest == " " || rest != "" && rest[0] != ' ' || slices.Contains(keys, key) || !allowedAttribute(name, key, value) {
 			return false
 		}
+		keys = append(keys, key)
 		b.WriteString(" " + key + `="` + html.EscapeString(value) + `"`)
 		attributes = strings.TrimPrefix(rest, " ")
 	}
 	b.WriteString(">")
-	return true
+	// A link must not give its target access to the page, nor send a referrer.
+	return !slices.Contains(keys, "href") || slices.Contains(keys, "target") && slices.Contains(keys, "rel")
 }
 
 // allowedElement reports whether the renderer produces an element.

@@ -71,9 +71,9 @@ func TestUnexpectedHTMLIsRejected(t *testing.T) {
 		"<script>", "</script>", "<p", "<p/>", "<p >", "<P>", "< p>", "<p class=note>", `<p class='note'>`, `<p class="notes">`, `<p onclick="x">`, `<p class="note"onclick="x">`,
 		`<a href="javascript:x">`, `<a href="java&#115;cript:x">`, `<a href=" https://a.example">`, `<a href="//a.example">`, `<a href="https://a.example/ b">`,
 		`<a href="https://a.example" style="x">`, `<a target="x">`, `<a rel="opener">`, `<span class="hk hx">`, `<code class="language-a b">`, `<ol start="1234567890">`, `<ol start="-1">`, `<ol start="">`,
-		"<!-- x -->", "<!doctype html>", "<?x?>", "<svg>", "<img src=x>", `<td align="justify">`, `<p id="x">`, "a < b",
+		`<a href="https://a.example">`, `<a href="https://a.example" href="https://b.example" target="_blank" rel="noopener noreferrer nofollow">`, "</p></table>", "</blockquote>", "<!-- x -->", "<!doctype html>", "<?x?>", "<svg>", "<img src=x>", `<td align="justify">`, `<p id="x">`, "a < b",
 	} {
-		if got, ok := checked("<p>" + bad); ok {
+		if got, ok := checked("<p>" + bad + "</p>"); ok {
 			t.Errorf("%s is accepted as %s", bad, got)
 		}
 	}
@@ -92,7 +92,7 @@ func FuzzChecked(f *testing.F) {
 	}
 	f.Fuzz(func(t *testing.T, text string) {
 		got, ok := checked(text)
-		if ok && strings.Count(p.Sanitize(got), "<") != strings.Count(got, "<") {
+		if ok && p.Sanitize(got) != got {
 			t.Errorf("%q passes as %q, and a sanitizer makes %q of it", text, got, p.Sanitize(got))
 		}
 	})

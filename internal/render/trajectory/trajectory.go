@@ -40,7 +40,12 @@ type Writer struct {
 	// open are the calls of the last step that have no result yet.
 	open []string
 	sum  totals
+	// masked is the number of places that were masked.
+	masked int
 }
+
+// Masked returns the number of places that were masked.
+func (t *Writer) Masked() int { return t.masked }
 
 // agent is the program that produced the trajectory.
 type agent struct {
@@ -94,7 +99,7 @@ type totals struct {
 	Prompt     int64   `json:"total_prompt_tokens"`
 	Completion int64   `json:"total_completion_tokens"`
 	Cached     int64   `json:"total_cached_tokens"`
-	Cost       float64 `json:"total_cost_usd"`
+	Cost       float64 `json:"total_cost_usd,omitempty"`
 	Steps      int     `json:"total_steps"`
 }
 
@@ -102,6 +107,9 @@ type totals struct {
 func New(w io.Writer, s wire.Session, o Options) *Writer {
 	t := &Writer{w: w, o: o}
 	a := agent{Name: "firn", Version: o.Program}
+	if s.Source != "" { // another tool produced it
+		a.Name, a.Version = s.Source, ""
+	}
 	if a.Version == "" {
 		a.Version = "unknown"
 	}
@@ -254,16 +262,20 @@ func (t *Writer) content(m *prose.Message) string {
 
 // text returns a text, masked if requested.
 func (t *Writer) text(s string) string {
-	if t.o.Mask {
-		return mask.Text(s)
+	if !t.o.Mask {
+		return s
 	}
+	s, places := mask.Count(s)
+	t.masked += places
 	return s
 }
 
 // object returns the arguments of a call, masked if requested. The format needs an object.
 func (t *Writer) object(raw json.RawMessage) json.RawMessage {
 	if t.o.Mask {
-		raw = json.RawMessage(mask.Text(string(raw)))
+		masked, places := mask.JSON(raw)
+		raw = masked
+		t.masked += places
 	}
 	var object map[string]json.RawMessage
 	if json.Unmarshal(raw, &object) == nil && object != nil {

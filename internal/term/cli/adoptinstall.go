@@ -5,6 +5,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"maps"
 	"os"
 	"os/exec"
 	"path/filepath"
@@ -23,8 +24,9 @@ type watchService struct {
 	// path is the file that defines it, and render its text.
 	path   string
 	render func(unit.Service) string
-	// start and stop are the commands of the manager.
-	start, stop []string
+	// start and stop are the commands of the manager. A service that runs already is restarted.
+	start [][]string
+	stop  []string
 }
 
 // watchName is the name of the service.
@@ -42,7 +44,7 @@ func (p adoptCommands) watchService() (watchService, error) {
 	switch runtime.GOOS {
 	case "darwin":
 		path := filepath.Join(user, "Library", "LaunchAgents", "firn.adopt.plist")
-		return watchService{path, unit.Service.Launchd, []string{"launchctl", "load", "-w", path}, []string{"launchctl", "unload", "-w", path}}, nil
+		return watchService{path, unit.Service.Launchd, [][]string{{"launchctl", "unload", path}, {"launchctl", "load", "-w", path}}, []string{"launchctl", "unload", "-w", path}}, nil
 	case "windows":
 		return watchService{}, &usageError{message: "--install needs systemd or launchd", hint: "add a task that runs firn adopt --yes --watch at login to the Task Scheduler"}
 	}
@@ -53,7 +55,7 @@ func (p adoptCommands) watchService() (watchService, error) {
 	name := watchName + ".service"
 	return watchService{
 		filepath.Join(config, "systemd", "user", name), unit.Service.Systemd,
-		[]string{"systemctl", "--user", "enable", "--now", name}, []string{"systemctl", "--user", "disable", "--now", name},
+		[][]string{{"systemctl", "--user", "daemon-reload"}, {"systemctl", "--user", "enable", name}, {"systemctl", "--user", "restart", name}}, []string{"systemctl", "--user", "disable", "--now", name},
 	}, nil
 }
 
@@ -83,7 +85,7 @@ func (p adoptCommands) installWatch(ctx context.Context, args []string, link boo
 		}
 	}
 	command = append(command, args...)
-	text := s.render(unit.Service{Command: command, What: "mirrors the sessions of other tools", Label: "firn.adopt", Drain: 15 * time.Second})
+	text := s.render(unit.Service{Command: command, Env: p.toolVariables(), What: "mirror of other tools' sessions", Label: "firn.adopt", Drain: 15 * time.Second})
 	if strings.HasPrefix(text, "[") { // a comment of a property list may not contain flags
 		text = watchAgain + installCommand(args, link) + "\n" + text
 	}
@@ -96,7 +98,10 @@ func (p adoptCommands) installWatch(ctx context.Context, args []string, link boo
 			return err
 		}
 	}
-	failed := manage(ctx, s.start)
+	var failed error
+	for _, command := range s.start { // what only the last one needs may fail, as unloading a service that is not loaded
+		failed = manage(ctx, command)
+	}
 	return p.print(map[string]any{"file": s.path, "started": failed == nil, "undo": "firn adopt --uninstall"}, func() string {
 		return fmt.Sprintf("wrote %s\n%sundo: firn adopt --uninstall\n", prose.Clean(s.path), startedText(failed, s.start))
 	})
@@ -114,12 +119,29 @@ func installCommand(args []string, link bool) string {
 	return strings.Join(words, " ")
 }
 
+// toolVariables returns the variables that name the directories of tools, since a service has
+// another environment than the shell.
+func (p adoptCommands) toolVariables() []string {
+	var all []string
+	for _, name := range append(slices.Collect(maps.Values(homeVariables)), "XDG_DATA_HOME") {
+		if value := p.env(name); value != "" {
+			all = append(all, name+"="+value)
+		}
+	}
+	slices.Sort(all)
+	return all
+}
+
 // startedText reports whether the manager did what was asked, and what to run if not.
-func startedText(failed error, command []string) string {
+func startedText(failed error, commands [][]string) string {
 	if failed == nil {
 		return "it runs now, and after each login\n"
 	}
-	return fmt.Sprintf("it was not started: %s\nto start it, run %s\n", prose.OneLine(failed.Error(), 200), strings.Join(command, " "))
+	var lines []string
+	for _, command := range commands {
+		lines = append(lines, strings.Join(command, " "))
+	}
+	return fmt.Sprintf("it was not started: %s\nto start it, run %s\n", prose.OneLine(failed.Error(), 200), strings.Join(lines, "; "))
 }
 
 // uninstallWatch stops the service and removes it. The mirrors stay.

@@ -1,6 +1,8 @@
 package cli
 
 import (
+	"bufio"
+	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -8,6 +10,7 @@ import (
 	"path/filepath"
 	"slices"
 	"strings"
+	"time"
 
 	"github.com/spf13/cobra"
 	"github.com/spf13/pflag"
@@ -409,7 +412,7 @@ func (p chatCommands) prompt(cmd *cobra.Command, o chat.Options) (string, error)
 	if o.Terminal.In || p.stdin == nil {
 		return "", usage(cmd, "firn chat -p needs a prompt, as an argument or on stdin")
 	}
-	text, err := io.ReadAll(io.LimitReader(p.input(cmd.Context()), maxPrompt+1))
+	text, err := p.readPrompt(cmd.Context(), o.Prompt != "")
 	if err != nil {
 		return "", fmt.Errorf("read prompt: %w", err)
 	}
@@ -421,6 +424,30 @@ func (p chatCommands) prompt(cmd *cobra.Command, o chat.Options) (string, error)
 		return "", usage(cmd, "the prompt is empty")
 	}
 	return prompt, nil
+}
+
+// stdinPatience is how long a prompt with arguments waits for text on stdin. Some programs start
+// others with a pipe that they neither use nor close.
+const stdinPatience = 3 * time.Second
+
+// readPrompt reads the text on stdin. If it is optional and does not begin within
+// stdinPatience, the prompt is used without it, with a note.
+func (p chatCommands) readPrompt(ctx context.Context, optional bool) ([]byte, error) {
+	in := bufio.NewReader(p.input(ctx))
+	if optional {
+		arrived := make(chan struct{})
+		go func() { // ends with the input, or with the process
+			_, _ = in.Peek(1) // an error is returned by the next read
+			close(arrived)
+		}()
+		select {
+		case <-arrived:
+		case <-time.After(stdinPatience):
+			p.notef("no text on stdin within %d seconds: continuing without it; use </dev/null if there is none\n", int(stdinPatience.Seconds()))
+			return nil, nil
+		}
+	}
+	return io.ReadAll(io.LimitReader(in, maxPrompt+1))
 }
 
 // isPiped reports whether a stream is a pipe or a file, and not a device such as /dev/null.

@@ -158,13 +158,14 @@ func (p exchangeCommands) exportTrajectory(ctx context.Context, c *client.Client
 	if err != nil {
 		return err
 	}
-	err = p.writeExport(session, out, func(w io.Writer) (damaged, error) {
-		return writeTrajectory(ctx, c, session, trajectory.Options{Program: p.build.Version, Mask: mask}, w)
+	return p.writeExport(session, out, func(w io.Writer) (damaged, error) {
+		damage, masked, err := writeTrajectory(ctx, c, session, trajectory.Options{Program: p.build.Version, Mask: mask}, w)
+		if err == nil && mask {
+			places := int64(masked)
+			p.notef("%s", maskedText(wire.Fidelity{Masked: &places}, wire.Export{Mask: true}))
+		}
+		return damage, err
 	})
-	if mask {
-		p.notef("masked text that looks like a secret; check the file before you share it\n")
-	}
-	return err
 }
 
 // writeExport writes a session to stdout or a new file, and reports entries that could not

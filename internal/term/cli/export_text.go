@@ -90,19 +90,20 @@ func writeMarkdown(ctx context.Context, c *client.Client, s wire.Session, view s
 	return d, nil
 }
 
-// writeTrajectory writes the branch of the head as a trajectory, and counts the damage.
-func writeTrajectory(ctx context.Context, c *client.Client, s wire.Session, o trajectory.Options, w io.Writer) (d damaged, err error) {
+// writeTrajectory writes the branch of the head as a trajectory, and counts the damage and the
+// masked places.
+func writeTrajectory(ctx context.Context, c *client.Client, s wire.Session, o trajectory.Options, w io.Writer) (d damaged, masked int, err error) {
 	out := trajectory.New(w, s, o)
 	for e, err := range c.Entries(ctx, s.ID, client.EntryQuery{View: wire.ViewBranch}) {
 		if err != nil {
-			return d, err
+			return d, 0, err
 		}
 		d.entry(e)
 		if err := out.Entry(e); err != nil {
-			return d, err
+			return d, 0, err
 		}
 	}
-	return d, out.Close()
+	return d, out.Masked(), out.Close()
 }
 
 // arrayWriter turns lines of JSON into one array.

@@ -154,7 +154,7 @@ func TestComposeAndChart(t *testing.T) {
 		if _, err := config.Open(filepath.Join(t.TempDir(), "none.toml"), env, nil); err != nil {
 			t.Errorf("%s: the settings %q are invalid: %v", name, env, err)
 		}
-		for _, m := range regexp.MustCompile(`exec \w+ /firn (.*)$`).FindAllStringSubmatch(text, -1) {
+		for _, m := range regexp.MustCompile(`(?m)exec \w+ /firn (.*)$`).FindAllStringSubmatch(text, -1) {
 			if err := accepts(strings.Fields(m[1])); err != nil {
 				t.Errorf("%s: firn %s is not accepted: %v", name, m[1], err)
 			}

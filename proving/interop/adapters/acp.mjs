@@ -99,7 +99,9 @@ const replayed = await edit([], {}, async (firn, _, updates) => {
 	await firn.request(methods.agent.session.load, { sessionId: id, cwd, mcpServers: [] });
 	assert.ok(chunk(updates, "user_message_chunk")[0].messageId);
 	assert.equal(chunk(updates, "agent_message_chunk").at(-1).messageId, answered, "the answer has another ID when it is loaded");
-	const { sessionId: fork } = await firn.request(methods.agent.session.fork, { sessionId: id, cwd, mcpServers: [] });
+	await firn.request(methods.agent.session.setConfigOption, { sessionId: id, configId: "approval", value: "read-only" });
+	const { sessionId: fork, configOptions } = await firn.request(methods.agent.session.fork, { sessionId: id, cwd, mcpServers: [] });
+	assert.equal(configOptions.find((o) => o.id === "approval").currentValue, "read-only");
 	const listed = async () => (await firn.request(methods.agent.session.list, { cwd })).sessions.map((s) => s.sessionId).sort();
 	assert.deepEqual(await listed(), [id, fork].sort());
 	assert.deepEqual((await firn.request(methods.agent.session.list, { cwd: "/no/such" })).sessions, []);

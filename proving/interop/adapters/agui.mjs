@@ -45,6 +45,11 @@ await assert.rejects(talk(agentOf("t", process.env.FIRN_TOKEN, "/no-such-agent")
 await assert.rejects(run(agentOf("t")), /400/);
 await assert.rejects(talk(agentOf("t"), [{ type: "audio", source: { type: "data", value: "", mimeType: "audio/wav" } }]), /400/);
 
+// After a run that failed, the client sends the unanswered message again; it is stored once.
+const failing = agentOf("failing", process.env.FIRN_TOKEN, "/openai%2Fnone");
+await talk(failing, "first question").catch(() => {});
+await talk(failing, "second question").catch(() => {});
+
 // A tool of the client: the run ends with its call, and the next one has the result.
 const tool = { name: "calc", description: "calculates in the browser", parameters: { type: "object", properties: { expression: { type: "string" } } } };
 const tools = agentOf("tools");
