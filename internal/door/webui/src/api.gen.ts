@@ -1091,6 +1091,7 @@ export interface Repair {
 
 export interface Routed {
   answer?: Answer;
+  challenge?: string;
   deliver: boolean;
   key: string;
   message?: string;
