@@ -298,7 +298,7 @@ func TestSessionPageCost(t *testing.T) {
 	small, large := costs(30), costs(240)
 	for name, s := range small {
 		l := large[name]
-		if l.ops > s.ops+2 || l.bytes > s.bytes+s.bytes/10+1000 || !strings.HasPrefix(name, "usage") && l.allocs > s.allocs+s.allocs/4+60 {
+		if l.ops > s.ops+2 || l.bytes > s.bytes+s.bytes/10+1000 || !strings.HasPrefix(name, "usage") && l.allocs > s.allocs+s.allocs/4+150 { // less than one for each session; other goroutines allocate too
 			t.Errorf("%s: %d operations, %d bytes and %d allocations in a home of 240 sessions, %d, %d and %d in one of 30", name, l.ops, l.bytes, l.allocs, s.ops, s.bytes, s.allocs)
 		}
 		t.Logf("%s: 30 sessions %+v, 240 %+v", name, s, l)

@@ -123,8 +123,8 @@ func (r *run) openAll(ctx context.Context, places []place, wanted func(p place, 
 			found.count[p.counter]++
 		case ctx.Err() != nil:
 			return found, ctx.Err()
-		case errors.Is(err, firn.ErrUnavailable):
-			return found, err // every other file would fail too
+		case concernsAll(err):
+			return found, err
 		default:
 			found.faults = append(found.faults, fault{p, err})
 		}

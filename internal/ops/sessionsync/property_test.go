@@ -337,15 +337,18 @@ func (w *world) check() {
 	}
 }
 
-// unexpected describes how two machines differ. A session that was removed or purged before
-// it was published is on one machine only.
+// unexpected describes how two machines differ. A session that was removed or purged, or whose
+// entries were all purged, before it was published is on one machine only.
 func (w *world) unexpected(a, b map[string]string) string {
-	for id := range w.said {
+	for id, entries := range w.said {
 		at := "session " + string(id)
-		alone := strings.Contains(a[at]+b[at], "removed true") || w.purged[id]
+		empty := !slices.ContainsFunc(entries, func(e firn.EntryID) bool { return !w.erased[e] })
+		alone := strings.Contains(a[at]+b[at], "removed true") || w.purged[id] || empty
 		if alone && (a[at] == "" || b[at] == "") {
-			delete(a, at)
-			delete(b, at)
+			for _, view := range []map[string]string{a, b} {
+				delete(view, at)
+				delete(view, "list "+string(id))
+			}
 		}
 	}
 	return difference(a, b)

@@ -122,8 +122,8 @@ func (r *run) readPiece(ctx context.Context, m listed, ref pieceRef) error {
 		if ctx.Err() != nil {
 			return ctx.Err()
 		}
-		if errors.Is(err, firn.ErrUnavailable) {
-			return err // every other piece would fail too
+		if concernsAll(err) {
+			return err
 		}
 		if !r.superseded(m) || !isLost(err) {
 			r.problem("piece %s of machine %s: %v; skipped", ref.Name[:12], m.Name, err)

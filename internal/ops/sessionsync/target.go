@@ -55,3 +55,10 @@ func checkTarget(ctx context.Context, t Target) (bool, error) {
 	}
 	return true, nil
 }
+
+// concernsAll reports whether an error of a target ends the sync, because every other file would
+// fail too: the target cannot be reached, or its error says so.
+func concernsAll(err error) bool {
+	var all interface{ ConcernsAll() bool }
+	return errors.Is(err, firn.ErrUnavailable) || errors.As(err, &all) && all.ConcernsAll()
+}

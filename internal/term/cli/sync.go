@@ -183,7 +183,7 @@ func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client,
 		return nil, err
 	}
 	if config.Targets[name] == "" {
-		return nil, &hinted{failure.Of(firn.ErrNotFound, "the target was removed"), "to list targets: firn sync status"}
+		return nil, errTargetRemoved
 	}
 	target, release, err := openTarget(ctx, config.Targets[name], r.rate)
 	if err != nil {

@@ -40,7 +40,12 @@ type watched struct {
 	failed   string
 	// problems are those of the last sync.
 	problems []string
+	// removed is true after the target was removed from the configuration.
+	removed bool
 }
+
+// errTargetRemoved is the error of a target that was removed while it was in use.
+var errTargetRemoved error = &hinted{failure.Of(firn.ErrNotFound, "the target was removed"), "to list targets: firn sync status"}
 
 // succeed records a sync and returns its text: what is new, and problems that are not those of
 // the last sync. It is empty if there is nothing to say.
@@ -103,6 +108,10 @@ func (p syncCommands) watchTargets(ctx context.Context, r *syncRun, every time.D
 		if err := p.syncDue(ctx, r, all, every); err != nil {
 			return err
 		}
+		all = slices.DeleteFunc(all, func(w *watched) bool { return w.removed })
+		if len(all) == 0 {
+			return errTargetRemoved
+		}
 		next := slices.MinFunc(all, func(a, b *watched) int { return a.next.Compare(b.next) }).next
 		timer := time.NewTimer(next.Sub(p.now()))
 		select {
@@ -155,6 +164,10 @@ func (p syncCommands) printWatched(w *watched, report *sessionsync.Report, faile
 		if text := w.succeed(report, p.now(), every); text != "" {
 			return p.print([]*sessionsync.Report{report}, func() string { return text })
 		}
+		return nil
+	}
+	if w.removed = errors.Is(failed, errTargetRemoved); w.removed {
+		fmt.Fprintf(p.stderr, "sync with %s ends: it was removed\n", w.name)
 		return nil
 	}
 	text := w.fail(failed, p.now(), every)

@@ -46,8 +46,17 @@ func isCertificate(err error) bool {
 	return errors.As(err, &verification) || errors.As(err, &authority) || errors.As(err, &header)
 }
 
+// rejected is an error about credentials, which every other request would have too.
+type rejected struct{ error }
+
+// ConcernsAll reports that it ends a sync.
+func (rejected) ConcernsAll() bool { return true }
+
+// Unwrap returns the error.
+func (r rejected) Unwrap() error { return r.error }
+
 // explain returns an error with its kind and a hint. Errors that every other request would
-// have too are ErrUnavailable or fs.ErrPermission, and never ErrNotFound.
+// have too are ErrUnavailable or rejected, and never ErrNotFound.
 func (b *Bucket) explain(doing string, err error) error {
 	if err == nil || errors.Is(err, context.Canceled) {
 		return err
@@ -55,7 +64,7 @@ func (b *Bucket) explain(doing string, err error) error {
 	var answer minio.ErrorResponse
 	switch {
 	case errors.Is(err, errNoCredentials):
-		return failure.WithHint(failure.Of(fs.ErrPermission, "%v", err), "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to the shared credentials file (~/.aws/credentials)")
+		return failure.WithHint(rejected{failure.Of(fs.ErrPermission, "%v", err)}, "set AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or write them to the shared credentials file (~/.aws/credentials)")
 	case isCertificate(err):
 		return failure.WithHint(failure.Of(firn.ErrUnavailable, "the certificate of %s is not accepted: %v", b.host, cause(err)), "check --endpoint; SSL_CERT_FILE names further certificate authorities")
 	case !errors.As(err, &answer):
@@ -65,7 +74,7 @@ func (b *Bucket) explain(doing string, err error) error {
 	case minio.NoSuchBucket, "InvalidBucketName":
 		return failure.WithHint(failure.Of(firn.ErrUnavailable, "there is no bucket %s on %s", b.o.Bucket, b.host), "create it, or check its name and --endpoint")
 	case "InvalidAccessKeyId", "SignatureDoesNotMatch", "InvalidToken", "ExpiredToken", "InvalidSecurity":
-		return failure.WithHint(failure.Of(fs.ErrPermission, "%s rejected the S3 credentials (%s)", b.host, answer.Code), "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the shared credentials file and AWS_PROFILE")
+		return failure.WithHint(rejected{failure.Of(fs.ErrPermission, "%s rejected the S3 credentials (%s)", b.host, answer.Code)}, "check AWS_ACCESS_KEY_ID and AWS_SECRET_ACCESS_KEY, or the shared credentials file and AWS_PROFILE")
 	case "RequestTimeTooSkewed", "RequestExpired":
 		return failure.WithHint(failure.Of(firn.ErrUnavailable, "%s rejected the request because the clock of this machine is wrong", b.host), "set the clock and sync again")
 	case "AuthorizationHeaderMalformed", "InvalidRegion", "PermanentRedirect", "IllegalLocationConstraintException":
