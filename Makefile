@@ -124,10 +124,10 @@ check-static:
 # Skipped are tests that read the sources, and long tests that mostly use one goroutine;
 # make race runs all.
 RACELESS := bench soak interop webtest richtext mask cmd/firn internal/term/demo internal/ops/cluster internal/ops/serve
-ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|RandomSealed|SealKeepsEverything|PowerCut.*|KillWriters|DropAnyRecord|FirstPageCostIsConstant|ForkOfALongSession|RepeatedDreamsConverge|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsRead|StalledClientsAreBounded|LongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs|IdempotencyKeyOf.*|PurgedRowsThatMoved|QueriesMatchScan|NearestVectors|OtherOwnersDoNotUseUpTheLimit|LiteralSearch|MachineMessage.*|ProgressWithinOneSession
+ONEBYONE := Systems|SystemsFindsFaults|RenameModule|Flakes.*|Architecture|RandomSealed|SealKeepsEverything|PowerCut.*|KillWriters|DropAnyRecord|FirstPageCostIsConstant|ForkOfALongSession|RepeatedDreamsConverge|ForgetALargeNote|FailureAtEveryCall|PurgeLeavesNothing|SealLarge|LongSession|LostServers|Lag|Cluster|CutAnywhereIsRead|StalledClientsAreBounded|LongLineIsReadOnce|LinesOverTheLimit|ModelThatHangs|IdempotencyKeyOf.*|PurgedRowsThatMoved|QueriesMatchScan|NearestVectors|OtherOwnersDoNotUseUpTheLimit|LiteralSearch|MachineMessage.*|ProgressWithinOneSession|MachinesConverge|ContractSealed|BatchIsNotCopied
 # The longest one starts first, so that it does not run alone at the end.
 check-race: setup
-	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) firn.dev/store/jetstream $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
+	CGO_ENABLED=1 GOFLAGS= $(GO) test -race -short -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) -skip '^Test($(ONEBYONE))$$' $(TESTFLAGS) firn.dev/store/jetstream $$(GO="$(GO)" tools/concurrent.sh | grep -v $(RACELESS:%=-e /%$$))
 
 # The same with all packages and all rounds.
 race: setup
