@@ -1,6 +1,8 @@
 package filestore_test
 
 import (
+	"fmt"
+	"math"
 	"runtime"
 	"strings"
 	"testing"
@@ -47,13 +49,17 @@ func TestBatchIsNotCopied(t *testing.T) {
 	for i := range batch {
 		batch[i] = firn.UserText(strings.Repeat("a text\n", text/7))
 	}
-	var before, after runtime.MemStats
-	runtime.ReadMemStats(&before)
-	if _, err := st.Append(t.Context(), "s", store.Start, batch...); err != nil {
-		t.Fatal(err)
+	least := uint64(math.MaxUint64) // other goroutines may allocate too
+	for i := range 3 {
+		var before, after runtime.MemStats
+		runtime.ReadMemStats(&before)
+		if _, err := st.Append(t.Context(), firn.ID(fmt.Sprint("s", i)), store.Start, batch...); err != nil {
+			t.Fatal(err)
+		}
+		runtime.ReadMemStats(&after)
+		least = min(least, after.TotalAlloc-before.TotalAlloc)
 	}
-	runtime.ReadMemStats(&after)
-	if n := after.TotalAlloc - before.TotalAlloc; n > 2*entries*text {
-		t.Errorf("an append of %d bytes allocates %d", entries*text, n)
+	if least > 2*entries*text {
+		t.Errorf("an append of %d bytes allocates %d", entries*text, least)
 	}
 }
