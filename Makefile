@@ -207,7 +207,7 @@ check-web: $(WEB)/node_modules/.package-lock.json
 docs:
 	FIRN_UPDATE=1 $(GO) test ./internal/ops/config ./internal/term/cli ./internal/formats/dialects -run 'TestDocs|TestFormatPages' -count=1
 	FIRN_UPDATE=1 $(GO) test . -run TestAPIPage -count=1
-	FIRN_UPDATE=1 $(GO) test ./cmd/firn -run TestStoreInUse/told -count=1
+	FIRN_UPDATE=1 $(GO) test ./cmd/firn -run TestStoreInUse/flag -count=1
 
 site:
 	@$(GO) run ./cmd/site -out dist/site

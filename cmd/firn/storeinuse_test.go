@@ -251,7 +251,7 @@ func TestStoreInUse(t *testing.T) {
 			startServe(t, p.files)
 			startServe(t, p.moved)
 		},
-		"told": func(t *testing.T, p *pair) {
+		"flag": func(t *testing.T, p *pair) {
 			if err := os.Remove(filepath.Join(p.moved, "store.json")); err != nil {
 				t.Fatal(err)
 			}
@@ -263,7 +263,7 @@ func TestStoreInUse(t *testing.T) {
 			p := newPair(t)
 			begin(t, p)
 			p.writeLast()
-			if name == "told" { // the comparison of text is that of served
+			if name == "flag" { // the text of the outputs is compared in the case served
 				p.json = make(jsonOutputs)
 			}
 			skipped := false

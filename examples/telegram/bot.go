@@ -76,8 +76,8 @@ func (r *rejection) final() bool {
 	return r.Code == http.StatusUnauthorized || r.Code == http.StatusNotFound
 }
 
-// unwanted reports whether a chat does not accept a message, as that of a user who has blocked
-// the bot.
+// unwanted reports whether a chat does not accept messages, for example because the user has
+// blocked the bot.
 func (r *rejection) unwanted() bool {
 	return r.Code == http.StatusBadRequest || r.Code == http.StatusForbidden
 }
