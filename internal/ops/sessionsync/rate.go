@@ -17,17 +17,12 @@ type Rate struct {
 	free time.Time
 }
 
-// NewRate returns a limit in bytes per second.
+// NewRate returns a limit in bytes per second; nil for 0.
 func NewRate(perSecond int64) *Rate {
-	return &Rate{perSecond: perSecond, now: time.Now, sleep: sleep}
-}
-
-// PerSecond returns the limit in bytes per second; 0 for none.
-func (r *Rate) PerSecond() int64 {
-	if r == nil {
-		return 0
+	if perSecond == 0 {
+		return nil
 	}
-	return r.perSecond
+	return &Rate{perSecond: perSecond, now: time.Now, sleep: sleep}
 }
 
 // sleep waits for a duration, or until the context ends.

@@ -139,7 +139,8 @@ type syncRun struct {
 
 // newSyncRun prepares syncs with the targets that the arguments name.
 func (p syncCommands) newSyncRun(ctx context.Context, args []string, o syncing) (*syncRun, error) {
-	rate, err := parseRate(o.limit)
+	limit, err := parseRate(o.limit)
+	rate := sessionsync.NewRate(limit)
 	if err != nil {
 		return nil, err
 	}

@@ -220,14 +220,14 @@ func followChanges(ctx context.Context, c *client.Client, changes chan<- struct{
 // rateText is the form of a bandwidth.
 var rateText = pattern.New(`^(?i)([0-9]+(?:\.[0-9]+)?) ?([kmg]?)(i?)b?(?:/s)?$`)
 
-// parseRate reads a bandwidth such as 1MB/s; nil if there is no limit.
-func parseRate(text string) (*sessionsync.Rate, error) {
+// parseRate reads a bandwidth such as 1MB/s, in bytes per second; 0 if there is no limit.
+func parseRate(text string) (int64, error) {
 	if text == "" {
-		return nil, nil
+		return 0, nil
 	}
 	m := rateText().FindStringSubmatch(strings.TrimSpace(text))
 	if m == nil {
-		return nil, &hinted{failure.Of(firn.ErrInvalid, "--limit %.60q is not a bandwidth", text), "use a number of bytes per second, such as 500kB/s or 2MB/s"}
+		return 0, &hinted{failure.Of(firn.ErrInvalid, "--limit %.60q is not a bandwidth", text), "use a number of bytes per second, such as 500kB/s or 2MB/s"}
 	}
 	value, err := strconv.ParseFloat(m[1], 64)
 	step := 1000.0
@@ -238,7 +238,7 @@ func parseRate(text string) (*sessionsync.Rate, error) {
 		value *= step
 	}
 	if err != nil || value < 1000 || value > 1e15 {
-		return nil, &hinted{failure.Of(firn.ErrInvalid, "--limit %.60s is out of range", text), "the lowest limit is 1kB/s"}
+		return 0, &hinted{failure.Of(firn.ErrInvalid, "--limit %.60s is out of range", text), "the lowest limit is 1kB/s"}
 	}
-	return sessionsync.NewRate(int64(value)), nil
+	return int64(value), nil
 }

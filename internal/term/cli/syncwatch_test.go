@@ -59,8 +59,8 @@ func TestWatched(t *testing.T) {
 // TestParseRate reads bandwidths.
 func TestParseRate(t *testing.T) {
 	for text, want := range map[string]int64{"1MB/s": 1e6, "500kB/s": 5e5, "1.5 MB": 15e5, "2000": 2000, "1MiB/s": 1 << 20, "3G": 3e9, "4000B/s": 4000} {
-		if got, err := parseRate(text); err != nil || got.PerSecond() != want {
-			t.Errorf("%s is %d, %v", text, got.PerSecond(), err)
+		if got, err := parseRate(text); err != nil || got != want {
+			t.Errorf("%s is %d, %v", text, got, err)
 		}
 	}
 	for _, bad := range []string{"fast", "0", "-1MB", "1MB/h", "999", "1TB/s", "99999999999999999999GB/s"} {
@@ -68,7 +68,7 @@ func TestParseRate(t *testing.T) {
 			t.Errorf("%s: %v", bad, err)
 		}
 	}
-	if r, err := parseRate(""); r != nil || err != nil {
+	if r, err := parseRate(""); r != 0 || err != nil {
 		t.Errorf("no limit is %v, %v", r, err)
 	}
 }
