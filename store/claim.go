@@ -8,13 +8,16 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"firn.dev"
 )
 
 // KeyType is the type of a [firn.Custom] entry that records a key change: {"key": name}
 // binds the key to the session, {"key": name, "moved": id} records that it was bound to
-// another session, and {"key": name, "released": true} that it was deleted.
+// another session, and {"key": name, "released": true} that it was deleted. A binding that
+// replaces one has the time of that one in "after", so that it is newer even if a clock is
+// wrong.
 const KeyType = "firn.key"
 
 // resetType is the type of a [firn.Custom] entry that ends or resumes a session of a key,
@@ -41,16 +44,34 @@ func dropClaim(claims []Claim, key string) []Claim {
 // keyChange is a key change recorded in an entry.
 type keyChange struct {
 	Key   string  `json:"key"`
-	Moved firn.ID `json:"moved"`
+	Moved firn.ID `json:"moved,omitempty"`
 	// Released is set if the key was deleted.
-	Released bool `json:"released"`
+	Released bool `json:"released,omitempty"`
+	// After is the time of the claim that this one replaces, in milliseconds since 1970.
+	After int64 `json:"after,omitempty"`
 }
 
+// latestClaim is the greatest valid value of After, far in the future.
+const latestClaim = 1 << 52
+
+// apply returns claims after the change, which was recorded at a time.
 func (k keyChange) apply(claims []Claim, at int64) []Claim {
 	if k.Moved != "" || k.Released {
 		return dropClaim(claims, k.Key)
 	}
+	if k.After >= at && k.After < latestClaim {
+		at = k.After + 1
+	}
 	return addClaim(claims, k.Key, at)
+}
+
+// entry returns the entry that records the change.
+func (k keyChange) entry() (firn.Entry, error) {
+	data, err := json.Marshal(k)
+	if err != nil {
+		return firn.Entry{}, fmt.Errorf("encode key %s: %w", k.Key, err)
+	}
+	return firn.Entry{Body: &firn.Custom{Type: KeyType, Data: data}}, nil
 }
 
 // keyChangeOf returns the key change recorded in an entry, if any.
@@ -78,14 +99,55 @@ func keyChangeOf(b *firn.Custom) (keyChange, bool) {
 // KeyEntry returns the entry that binds a key to the session. If moved is not empty, the
 // entry records that the key now points to that session instead.
 func KeyEntry(key string, moved firn.ID) (firn.Entry, error) {
-	data, err := json.Marshal(struct {
-		Key   string  `json:"key"`
-		Moved firn.ID `json:"moved,omitempty"`
-	}{key, moved})
-	if err != nil {
-		return firn.Entry{}, fmt.Errorf("encode key %s: %w", key, err)
+	return keyChange{Key: key, Moved: moved}.entry()
+}
+
+// ReplaceClaim returns the entries that a new session needs besides its header, so that its
+// claim for a key is newer than that of the session old, which has the key now: none, unless
+// the clock is behind.
+func ReplaceClaim(ctx context.Context, s Store, key string, old firn.ID, now time.Time) ([]firn.Entry, error) {
+	claim, _, err := ClaimOf(ctx, s, old, key)
+	if errors.Is(err, firn.ErrNotFound) || err == nil && claim.At < now.UnixMilli() {
+		return nil, nil
 	}
-	return firn.Entry{Body: &firn.Custom{Type: KeyType, Data: data}}, nil
+	if err != nil {
+		return nil, err
+	}
+	e, err := keyChange{Key: key, After: claim.At}.entry()
+	return []firn.Entry{e}, err
+}
+
+// ClaimOf returns the claim of a session for a key, and whether it has one. It reads back to
+// the latest checkpoint.
+func ClaimOf(ctx context.Context, s Store, id firn.ID, key string) (Claim, bool, error) {
+	var later []firn.Entry
+	for rec, err := range s.ReadBack(ctx, id, End) {
+		if err != nil {
+			return Claim{}, false, err
+		}
+		if rec.Gap != nil || rec.Glance.Kind != firn.KindHeader && rec.Glance.Kind != firn.KindCustom {
+			continue
+		}
+		e, err := rec.Entry()
+		if err != nil {
+			continue
+		}
+		later = append(later, e)
+		if b, ok := e.Body.(*firn.Custom); ok {
+			if _, complete := CheckpointOf(b); complete {
+				break
+			}
+		}
+	}
+	var c Checkpoint
+	for _, e := range slices.Backward(later) {
+		c.See(id, e)
+	}
+	i := slices.IndexFunc(c.Keys, func(claim Claim) bool { return claim.Key == key })
+	if i < 0 {
+		return Claim{}, false, nil
+	}
+	return c.Keys[i], true, nil
 }
 
 // Bind points a key to a session, replacing an earlier binding, and records the change in
@@ -106,11 +168,7 @@ func Bind(ctx context.Context, s Store, key string, id firn.ID) error {
 		return err
 	}
 	if old != id {
-		claims, err := createdForKey(ctx, s, id, key)
-		if err == nil && !claims {
-			err = appendKeyEntry(ctx, s, id, key, "")
-		}
-		if err != nil {
+		if err := recordClaim(ctx, s, key, id, old); err != nil {
 			return fmt.Errorf("bind key %s: %w", key, err)
 		}
 	}
@@ -118,11 +176,29 @@ func Bind(ctx context.Context, s Store, key string, id firn.ID) error {
 		return err
 	}
 	if old != "" && old != id {
-		if err := appendKeyEntry(ctx, s, old, key, id); err != nil && !errors.Is(err, firn.ErrNotFound) {
+		if err := appendKeyEntry(ctx, s, old, keyChange{Key: key, Moved: id}); err != nil && !errors.Is(err, firn.ErrNotFound) {
 			return fmt.Errorf("bind key %s: %w", key, err)
 		}
 	}
 	return nil
+}
+
+// recordClaim records in a session that a key points to it from now on and no more to the
+// session old, if there is one. A new session whose header does that already is left unchanged.
+func recordClaim(ctx context.Context, s Store, key string, id, old firn.ID) error {
+	var after int64
+	if old != "" {
+		claim, _, err := ClaimOf(ctx, s, old, key)
+		if err != nil && !errors.Is(err, firn.ErrNotFound) {
+			return err
+		}
+		after = claim.At
+	}
+	created, err := createdForKey(ctx, s, id, key)
+	if err != nil || !created.IsZero() && created.UnixMilli() > after {
+		return err
+	}
+	return appendKeyEntry(ctx, s, id, keyChange{Key: key, After: after})
 }
 
 // Release deletes a key and records that in every session that claims it, so that a rebuilt
@@ -146,16 +222,8 @@ func Release(ctx context.Context, s Store, key string) (firn.ID, error) {
 	if err != nil {
 		return "", fmt.Errorf("release key %s: %w", key, err)
 	}
-	data, err := json.Marshal(struct {
-		Key      string `json:"key"`
-		Released bool   `json:"released"`
-	}{key, true})
-	if err != nil {
-		return "", fmt.Errorf("release key %s: %w", key, err)
-	}
 	for _, one := range claimed {
-		entry := firn.Entry{Body: &firn.Custom{Type: KeyType, Data: data}}
-		if _, err := s.Append(ctx, one, Any, entry); err != nil && !errors.Is(err, firn.ErrUnsupported) && !errors.Is(err, firn.ErrNotFound) {
+		if err := appendKeyEntry(ctx, s, one, keyChange{Key: key, Released: true}); err != nil && !errors.Is(err, firn.ErrNotFound) {
 			return "", fmt.Errorf("release key %s: %w", key, err)
 		}
 	}
@@ -179,18 +247,18 @@ func sessionsClaiming(ctx context.Context, s Store, key string) ([]firn.ID, erro
 	return ids, nil
 }
 
-// createdForKey reports whether a session was just created for a key: its header names the
-// key, and it has only a few more entries, none of which changes a key. It returns
-// ErrNotFound if the session does not exist.
-func createdForKey(ctx context.Context, s Store, id firn.ID, key string) (bool, error) {
+// createdForKey returns the creation time of a session that was just created for a key: its
+// header names the key, and it has only a few more entries, none of which changes a key. For
+// other sessions the time is zero. It returns ErrNotFound if the session does not exist.
+func createdForKey(ctx context.Context, s Store, id firn.ID, key string) (created time.Time, err error) {
 	const few = 64
-	n, ours := 0, false
+	n := 0
 	for rec, err := range s.Read(ctx, id, Start) {
 		if err != nil {
-			return false, err
+			return time.Time{}, err
 		}
 		if n++; n > few {
-			return false, nil
+			return time.Time{}, nil
 		}
 		e, err := rec.Entry()
 		if err != nil {
@@ -198,24 +266,25 @@ func createdForKey(ctx context.Context, s Store, id firn.ID, key string) (bool, 
 		}
 		switch b := e.Body.(type) {
 		case *firn.Header:
-			ours = b.Key == key
+			if b.Key == key {
+				created = e.Time
+			}
 		case *firn.Custom:
 			if _, ok := keyChangeOf(b); ok {
-				return false, nil
+				return time.Time{}, nil
 			}
 		}
-		if !ours {
-			return false, nil
+		if created.IsZero() {
+			return created, nil
 		}
 	}
-	return ours, nil
+	return created, nil
 }
 
-// appendKeyEntry records in a session that a key points to it, or to moved if that is not
-// empty. A session that cannot be appended to, such as a file of another tool, is left
-// unchanged.
-func appendKeyEntry(ctx context.Context, s Store, id firn.ID, key string, moved firn.ID) error {
-	entry, err := KeyEntry(key, moved)
+// appendKeyEntry records a key change in a session. A session that cannot be appended to,
+// such as a file of another tool, is left unchanged.
+func appendKeyEntry(ctx context.Context, s Store, id firn.ID, change keyChange) error {
+	entry, err := change.entry()
 	if err != nil {
 		return err
 	}

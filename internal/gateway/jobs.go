@@ -90,7 +90,11 @@ func (g *inbox) startMachineSession(ctx context.Context, k route.Key, cause rout
 	id, now := firn.NewID(), g.now()
 	entries := []firn.Entry{{Time: now, Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String(), CWD: g.workspaceOf(k.Agent())}}}
 	if old, err := keyed.Lookup(ctx, k.String()); err == nil {
-		entries = append(entries, resetMark{Reason: cause, Previous: old}.entry())
+		claim, err := store.ReplaceClaim(ctx, g.Store, k.String(), old, now)
+		if err != nil {
+			return "", err
+		}
+		entries = append(append(entries, resetMark{Reason: cause, Previous: old}.entry()), claim...)
 	}
 	entries = append(entries, firn.NewEntry(&firn.Title{Name: title, Source: firn.SourceAuto}))
 	if model != "" {

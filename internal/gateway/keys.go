@@ -202,7 +202,11 @@ func (g *keyTable) startSession(ctx context.Context, k route.Key, cause route.Ca
 		if err != nil {
 			return "", err
 		}
-		entries = append(entries, carried...)
+		claim, err := store.ReplaceClaim(ctx, g.Store, k.String(), old, g.now())
+		if err != nil {
+			return "", err
+		}
+		entries = append(append(entries, carried...), claim...)
 	}
 	if _, err := g.Store.Append(ctx, id, store.Start, append(entries, more...)...); err != nil {
 		return "", err

@@ -11,9 +11,11 @@ import (
 
 // bindKeys points the keys that the session claims to it, unless another session has a newer
 // claim, and elects another session for keys that point to it although it claims them no
-// more. Only the table changes: the transcripts record the claims already. Of all sessions
-// that claim a key, the one with the greatest (time, session ID) wins on every machine.
-func bindKeys(ctx context.Context, st store.Store, id firn.ID, names store.Checkpoint) error {
+// more. If the merge changed the claims, an older claim may be left of a key that points to
+// the session: then all sessions are compared. Only the table changes: the transcripts record
+// the claims already. Of all sessions that claim a key, the one with the greatest (time,
+// session ID) wins on every machine.
+func bindKeys(ctx context.Context, st store.Store, id firn.ID, names store.Checkpoint, changed bool) error {
 	keyed, ok := store.As[store.Keyed](st)
 	if !ok {
 		return nil
@@ -25,9 +27,14 @@ func bindKeys(ctx context.Context, st store.Store, id firn.ID, names store.Check
 		}
 		if err == nil {
 			if now == id {
+				if changed {
+					if err := rebind(ctx, st, keyed, claim.Key); err != nil {
+						return err
+					}
+				}
 				continue
 			}
-			other, claimed, err := claimOf(ctx, st, now, claim.Key)
+			other, claimed, err := store.ClaimOf(ctx, st, now, claim.Key)
 			if err != nil {
 				return err
 			}
@@ -47,47 +54,11 @@ func newer(x store.Claim, a firn.ID, y store.Claim, b firn.ID) bool {
 	return x.At > y.At || x.At == y.At && a > b
 }
 
-// claimOf returns the claim of a session for a key. It reads back to the latest checkpoint.
-func claimOf(ctx context.Context, st store.Store, id firn.ID, key string) (store.Claim, bool, error) {
-	var later []firn.Entry
-	for rec, err := range st.ReadBack(ctx, id, store.End) {
-		if err != nil {
-			return store.Claim{}, false, err
-		}
-		if rec.Gap != nil || !concernsKeys(rec.Glance.Kind) {
-			continue
-		}
-		e, err := rec.Entry()
-		if err != nil {
-			continue
-		}
-		later = append(later, e)
-		if b, ok := e.Body.(*firn.Custom); ok {
-			if _, complete := store.CheckpointOf(b); complete {
-				break
-			}
-		}
-	}
-	var c store.Checkpoint
-	for _, e := range slices.Backward(later) {
-		c.See(id, e)
-	}
-	i := slices.IndexFunc(c.Keys, func(claim store.Claim) bool { return claim.Key == key })
-	if i < 0 {
-		return store.Claim{}, false, nil
-	}
-	return c.Keys[i], true, nil
-}
-
-// concernsKeys reports whether entries of that kind can change the keys of a session.
-func concernsKeys(kind firn.Kind) bool { return kind == firn.KindHeader || kind == firn.KindCustom }
-
 // releaseKeys handles the keys that point to a session that does not claim them: another
 // session that claims them gets them, or they are deleted.
 func releaseKeys(ctx context.Context, st store.Store, keyed store.Keyed, id firn.ID, names store.Checkpoint) error {
 	source, ok := store.As[store.Source](st)
-	unbinder, can := store.As[store.Unbinder](st)
-	if !ok || !can {
+	if !ok {
 		return nil
 	}
 	bound, err := source.Bindings(ctx)
@@ -98,18 +69,24 @@ func releaseKeys(ctx context.Context, st store.Store, keyed store.Keyed, id firn
 		if to != id || slices.ContainsFunc(names.Keys, func(c store.Claim) bool { return c.Key == key }) {
 			continue
 		}
-		winner, err := electSession(ctx, st, key)
-		if err != nil {
+		if err := rebind(ctx, st, keyed, key); err != nil {
 			return err
 		}
-		if winner == "" {
-			err = unbinder.Unbind(ctx, key)
-		} else {
-			err = keyed.Bind(ctx, key, winner)
-		}
-		if err != nil {
-			return err
-		}
+	}
+	return nil
+}
+
+// rebind points a key to the session with the newest claim, or deletes it if there is none.
+func rebind(ctx context.Context, st store.Store, keyed store.Keyed, key string) error {
+	winner, err := electSession(ctx, st, key)
+	if err != nil {
+		return err
+	}
+	if winner != "" {
+		return keyed.Bind(ctx, key, winner)
+	}
+	if unbinder, ok := store.As[store.Unbinder](st); ok {
+		return unbinder.Unbind(ctx, key)
 	}
 	return nil
 }

@@ -30,6 +30,8 @@ type Result struct {
 	// Added is the number of entries that were appended from the given lines.
 	Added int
 	End   store.Pos
+	// changesKeys is set if an added entry changes the keys of the session.
+	changesKeys bool
 }
 
 // Run appends lines of the native dialect to a session that ends at expect ([store.Start]: a
@@ -53,7 +55,7 @@ func Run(ctx context.Context, st store.Store, id firn.ID, expect store.Pos, head
 		return r, err
 	}
 	r.End = end
-	return r, bindKeys(ctx, st, id, names)
+	return r, bindKeys(ctx, st, id, names, r.changesKeys)
 }
 
 // appendAll decodes and appends lines in batches. The entry that moves the head is in the last
@@ -83,6 +85,9 @@ func (r *Result) appendAll(ctx context.Context, st store.Store, id firn.ID, head
 		}
 		if e.Parent == "" && e.Body.Kind() != firn.KindHeader {
 			e.Parent = firn.Root
+		}
+		if b, ok := e.Body.(*firn.Custom); ok && b.Type == store.KeyType {
+			r.changesKeys = true
 		}
 		batch, size, r.Added = append(batch, e), size+len(line), r.Added+1
 		if size >= batchBytes {

@@ -24,13 +24,7 @@ import (
 // changes, they show the same sessions, entries, titles, tags, marks and keys, and every entry
 // that was ever appended is there. The targets are a folder and
 // one over a pipe, or buckets if proving/s3 runs it.
-//
-// The seed is fixed unless FIRN_SEED is set: with one of twenty seeds, such as 253408, a key that
-// was set on a machine whose clock is behind stays there. See "Not covered" in docs/sync.md.
 func TestMachinesConverge(t *testing.T) {
-	if os.Getenv("FIRN_SEED") == "" {
-		t.Setenv("FIRN_SEED", "1")
-	}
 	rng := basetest.Random(t)
 	rounds := 6
 	if inBuckets() {
