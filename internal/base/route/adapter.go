@@ -124,6 +124,15 @@ const (
 	projectEnd = 80
 )
 
+// RepositoryKey returns the key of an agent's conversation about a git repository, identified
+// by the address of its remote without scheme, user and password, such as host/name.
+func RepositoryKey(agent, address string) (Key, error) {
+	if address == "" || len(address) > maxProject {
+		return Key{}, fmt.Errorf("%w repository: the address has %d bytes", firn.ErrInvalid, len(address))
+	}
+	return Parts{Agent: NormalizeAgent(agent), Kind: KindRepository, Peer: EncodeID(address)}.Key()
+}
+
 // ProjectDir returns the directory of a project key, for a long path its end; empty for
 // other keys.
 func ProjectDir(k Key) string {

@@ -263,5 +263,5 @@ func (c Config) folds(channel string) bool {
 // channel, account or main key.
 var reserved = map[string]bool{
 	"agent": true, "main": true, "direct": true, "dm": true, "group": true, "channel": true, "room": true, "thread": true, "topic": true,
-	"cron": true, "hook": true, "subagent": true, "acp": true, "project": true, "global": true, "unknown": true,
+	"cron": true, "hook": true, "subagent": true, "acp": true, "project": true, "repository": true, "global": true, "unknown": true,
 }

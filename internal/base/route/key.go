@@ -28,9 +28,11 @@ const (
 	KindSubagent Kind = "subagent" // a sub-agent: subagent:<id>
 	KindACP      Kind = "acp"      // an editor that uses the Agent Client Protocol: acp:<id>
 	KindProject  Kind = "project"  // a directory: project:<path>
-	KindGlobal   Kind = "global"   // all messages of the agent
-	KindUnknown  Kind = "unknown"  // conversations that other programs could not classify
-	KindOther    Kind = "other"    // anything else
+	// KindRepository is a git repository on any machine: repository:<address of its remote>.
+	KindRepository Kind = "repository"
+	KindGlobal     Kind = "global"  // all messages of the agent
+	KindUnknown    Kind = "unknown" // conversations that other programs could not classify
+	KindOther      Kind = "other"   // anything else
 )
 
 // ChatType is the kind of audience of a conversation.
@@ -228,7 +230,7 @@ func (k *Key) UnmarshalText(text []byte) (err error) {
 // heads are the kinds whose rest starts with their name and a colon.
 var heads = map[string]Kind{
 	"direct": KindDirect, "dm": KindDirect, "group": KindGroup,
-	"cron": KindCron, "hook": KindHook, "subagent": KindSubagent, "acp": KindACP, "project": KindProject,
+	"cron": KindCron, "hook": KindHook, "subagent": KindSubagent, "acp": KindACP, "project": KindProject, "repository": KindRepository,
 }
 
 // words are the kinds whose rest is one word.

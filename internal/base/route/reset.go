@@ -200,7 +200,7 @@ func IsLocal(channel string) bool {
 // that it does not expire.
 func isPermanent(k Key) bool {
 	switch k.Kind() {
-	case KindCron, KindHook, KindSubagent, KindACP, KindProject:
+	case KindCron, KindHook, KindSubagent, KindACP, KindProject, KindRepository:
 		return true
 	}
 	return false

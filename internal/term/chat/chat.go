@@ -42,6 +42,10 @@ type Options struct {
 	// agent:<agent>:project:<directory>. If both are empty, it is agent:<agent>:main.
 	Key     string
 	Project string
+	// Repository is the address of the project's git repository. If the project has no
+	// session, the chat continues that of the repository from another machine. Empty means
+	// that other machines do not matter.
+	Repository string
 	// New starts another session, to which the key then points. Own starts a session without
 	// a key.
 	New, Own bool
@@ -245,6 +249,7 @@ type chat struct {
 	id      firn.ID
 	planned *planned
 	key     string
+	shared  sharedProject
 	name    string
 	// answerer is the agent that answers instead of the session's; empty if none. model and
 	// thinking replace those of the session; empty if they do not.

@@ -75,7 +75,7 @@ func planNext(ctx context.Context, c *chat, keyed bool) error {
 func (c *chat) ensure(ctx context.Context) error {
 	p := c.planned
 	if p == nil {
-		return nil
+		return opener{c}.share(ctx)
 	}
 	n := wire.NewSession{Key: c.key, Agent: c.o.Agent, CWD: c.o.Workspace}
 	if p.previous != "" && !p.keyed {
@@ -101,7 +101,7 @@ func (c *chat) ensure(ctx context.Context) error {
 	}
 	c.watch.follow(ctx, s)
 	if n.Fresh || s.Empty || n.Key == "" {
-		return nil
+		return opener{c}.share(ctx)
 	}
 	c.screen.printf("another client has started this session meanwhile:")
 	recent, err := c.recent(ctx, recentEntries)

@@ -87,6 +87,9 @@ func (c opener) chooseByKey(ctx context.Context) (err error) {
 	s, err := c.client.Session(ctx, "@"+c.key)
 	switch {
 	case errors.Is(err, firn.ErrNotFound), err == nil && s.Hidden && c.o.Agent == "": // the gateway does not continue a removed conversation
+		if found, err := c.fromElsewhere(ctx); found || err != nil {
+			return err
+		}
 		return planFirst(ctx, c.chat, agentIn(c.key))
 	case err != nil, c.o.Agent != "" && c.o.Agent != agentIn(c.key): // the gateway explains what is wrong
 		c.planned = &planned{}
@@ -294,7 +297,7 @@ func (c *chat) greet(ctx context.Context) error {
 	if turns == 0 {
 		return nil
 	}
-	c.screen.printf("Resumed: %s%s", prose.Count(turns, "previous turn", "previous turns"), branches)
+	c.screen.printf("Resumed%s: %s%s", c.shared.origin(), prose.Count(turns, "previous turn", "previous turns"), branches)
 	c.showDamage(s)
 	recent, err := c.recent(ctx, recentEntries)
 	if err != nil {

@@ -251,6 +251,9 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 		o.Project = projectRoot(dir)
 	}
 	o.Home = p.knownHome()
+	if o.Project != "" && f.Key == "" {
+		o.Repository = syncedRepository(o.Home, o.Project)
+	}
 	o.Own = f.print && !f.New && !f.main && f.Key == ""
 	o.Local = local.Machine{Dir: dir, Env: p.env}
 	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)

@@ -1,0 +1,124 @@
+package cli
+
+import (
+	"bufio"
+	"errors"
+	"io"
+	"net"
+	"net/url"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/ops/sessionsync"
+)
+
+// syncedRepository returns the address of the remote of a project's git repository if the
+// sessions of the home are synced; empty if not, or if there is no such address.
+func syncedRepository(home, root string) string {
+	if home == "" {
+		return ""
+	}
+	c, err := sessionsync.ReadConfig(vfs.OS{}, sessionsync.Dir(home), "")
+	if err != nil || len(c.Targets) == 0 {
+		return "" // firn sync reports the error
+	}
+	return repositoryAddress(root)
+}
+
+// repositoryAddress returns the address of the remote of the git repository at root: that of
+// origin, or of the first remote. Git is not run.
+func repositoryAddress(root string) string {
+	file, err := os.Open(filepath.Join(commonDir(filepath.Join(root, ".git")), "config"))
+	if err != nil {
+		return ""
+	}
+	defer file.Close() // only read
+	var first, origin, section string
+	for scan := bufio.NewScanner(io.LimitReader(file, maxGitConfig)); scan.Scan(); {
+		line := strings.TrimSpace(scan.Text())
+		if strings.HasPrefix(line, "[") {
+			section = line
+			continue
+		}
+		name, value, ok := strings.Cut(line, "=")
+		if !ok || !strings.HasPrefix(section, `[remote "`) || !strings.EqualFold(strings.TrimSpace(name), "url") {
+			continue
+		}
+		address := normalRemote(strings.Trim(strings.TrimSpace(value), `"`))
+		if first == "" {
+			first = address
+		}
+		if origin == "" && section == `[remote "origin"]` {
+			origin = address
+		}
+	}
+	if origin != "" {
+		return origin
+	}
+	return first
+}
+
+// maxGitConfig is how much of a configuration of git is read.
+const maxGitConfig = 1 << 20
+
+// commonDir returns the directory with the configuration of a repository: .git itself, or for
+// a worktree or submodule the one that the file .git points at.
+func commonDir(git string) string {
+	info, err := os.Stat(git)
+	if err != nil || info.IsDir() || !info.Mode().IsRegular() {
+		return git
+	}
+	dir, err := readLink(git)
+	if err != nil {
+		return git
+	}
+	dir = relativeTo(filepath.Dir(git), strings.TrimSpace(strings.TrimPrefix(dir, gitPointer)))
+	if common, err := readLink(filepath.Join(dir, "commondir")); err == nil {
+		return relativeTo(dir, common)
+	}
+	return dir
+}
+
+// readLink returns the text of a small file.
+func readLink(name string) (string, error) {
+	info, err := os.Stat(name)
+	if err != nil {
+		return "", err
+	}
+	if !info.Mode().IsRegular() { // reading a pipe could block
+		return "", errors.ErrUnsupported
+	}
+	file, err := os.Open(name)
+	if err != nil {
+		return "", err
+	}
+	text, err := io.ReadAll(io.LimitReader(file, 8<<10))
+	return strings.TrimSpace(string(text)), errors.Join(err, file.Close())
+}
+
+// relativeTo returns a path, which may be relative to a directory.
+func relativeTo(dir, path string) string {
+	if filepath.IsAbs(path) {
+		return path
+	}
+	return filepath.Join(dir, path)
+}
+
+// normalRemote returns host and path of a remote, the same for all ways to reach it, without
+// user and password; empty for a remote on this machine.
+func normalRemote(remote string) string {
+	host, path := "", ""
+	if u, err := url.Parse(remote); err == nil && u.Host != "" {
+		host, path = u.Hostname(), u.Path
+	} else if before, after, ok := strings.Cut(remote, ":"); ok && !strings.ContainsAny(before, `/\`) && !strings.HasPrefix(after, "//") {
+		host, path = before[strings.LastIndexByte(before, '@')+1:], after // user@host:path
+	}
+	host, path = strings.ToLower(host), strings.ToLower(strings.Trim(path, "/")) // clones differ in case
+	path = strings.TrimSuffix(path, ".git")
+	if path == "" || !strings.Contains(host, ".") && net.ParseIP(host) == nil {
+		return "" // a drive letter, this machine, or a name that means another host elsewhere
+	}
+	return host + "/" + path
+}
