@@ -16,7 +16,6 @@ import (
 	"time"
 
 	"firn.dev"
-	"firn.dev/agent"
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
 	"firn.dev/store"
@@ -27,14 +26,14 @@ import (
 
 // asked returns a model that answers by the last user message; it answers nothing after a
 // tool result.
-func asked(answer func(req provider.Request, said string) scripted.Step) *scripted.Model {
+func asked(answer func(req provider.Request, message string) scripted.Step) *scripted.Model {
 	var m *scripted.Model
 	m = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		said := ""
+		message := ""
 		if last := req.Window.Items[len(req.Window.Items)-1].Message; last.Role == firn.RoleUser {
-			said = last.Text()
+			message = last.Text()
 		}
-		return m.Play(ctx, req, answer(req, said))
+		return m.Play(ctx, req, answer(req, message))
 	})
 	return m
 }
@@ -225,14 +224,14 @@ func foreign(t *testing.T, home, owner string) firn.ID {
 func TestSendsAtOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		var target firn.ID
-		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
+		b := playOn(t, asked(func(_ provider.Request, message string) scripted.Step {
 			switch {
-			case said == "go":
+			case message == "go":
 				return scripted.Join(send(target, "q0"), send(target, "q1"), send(target, "q2"), send(target, "q3"))
-			case said == "":
+			case message == "":
 				return scripted.Reply("Done.")
 			}
-			answer := scripted.Reply("About " + said)
+			answer := scripted.Reply("About " + message)
 			answer.Delay = time.Second // so that they would overlap
 			return answer
 		}))
@@ -248,113 +247,6 @@ func TestSendsAtOnce(t *testing.T) {
 		}
 		for pair := range slices.Chunk(lines, 2) {
 			want(t, pair[1], strings.Replace(pair[0], "user: ", "assistant: About ", 1))
-		}
-	})
-}
-
-// TestDepth checks that sessions can message each other three levels deep, by sending or
-// spawning.
-func TestDepth(t *testing.T) {
-	for _, by := range []string{"sending", "spawning"} {
-		t.Run(by, func(t *testing.T) {
-			var ids []firn.ID
-			b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
-				depth := strings.Count(said, "x")
-				switch {
-				case said == "":
-					return scripted.Reply("Back.")
-				case by == "spawning":
-					return spawn(said+"x", "")
-				}
-				// in parallel, for the race detector
-				return scripted.Join(send(ids[2*depth], said+"x"), send(ids[2*depth+1], said+"x"))
-			}))
-			for range 10 {
-				ids = append(ids, began(t, b.Store, "main"))
-			}
-			b.Tools = b.SessionTools()
-			b.runText("go")
-			var asked []string
-			for info, err := range b.Store.List(t.Context(), store.Query{}) {
-				if err != nil {
-					t.Fatal(err)
-				}
-				there := b.at(info.ID)
-				if log := there.log(); strings.Contains(log, "user: goxxxx") {
-					t.Errorf("the nesting is too deep:\n%s", log)
-				} else if strings.Contains(log, "user: goxxx\n") {
-					asked = there.results()
-				}
-			}
-			wanted := "!sessions can delegate at most 3 levels deep; do the task here: too large"
-			if len(asked) == 0 || slices.ContainsFunc(asked, func(line string) bool { return line != wanted }) {
-				t.Errorf("at the deepest level it receives %q", asked)
-			}
-		})
-	}
-}
-
-// TestCyclicCallsAreRejected checks that a session cannot message one that waits for it.
-func TestCyclicCallsAreRejected(t *testing.T) {
-	var b *workbench
-	var other firn.ID
-	b = playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
-		switch said {
-		case "go":
-			return send(other, "What do you think?")
-		case "What do you think?":
-			return send(b.id, "What do you?")
-		case "your turn":
-			return send(b.id, "And now?")
-		}
-		return scripted.Reply("Fine.")
-	}))
-	other = began(t, b.Store, "main")
-	b.Tools = b.SessionTools()
-	b.runText("go")
-	want(t, b.at(other).results()[0], fmt.Sprintf("!session %s is waiting for this one, so it cannot be sent a message now: locked", b.id))
-	want(t, b.results()[0], fmt.Sprintf("=session %s answered:", other), "Fine.")
-	b.at(other).runText("your turn") // the wait is over
-	want(t, b.at(other).results()[1], fmt.Sprintf("=session %s answered:", b.id), "Fine.")
-}
-
-// TestMutualCallsDoNotDeadlock has two sessions message each other at the same time, both
-// called by others. One of them is rejected, so that neither waits forever.
-func TestMutualCallsDoNotDeadlock(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var left, right firn.ID
-		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
-			step := scripted.Reply("Fine.")
-			switch said {
-			case "ask left":
-				return send(left, "ask the right one")
-			case "ask right":
-				return send(right, "ask the left one")
-			case "ask the right one":
-				step = send(right, "How are you?")
-			case "ask the left one":
-				step = send(left, "How are you?")
-			}
-			step.Delay = time.Second
-			return step
-		}))
-		left, right = began(t, b.Store, "main"), began(t, b.Store, "main")
-		b.Tools = b.SessionTools()
-		start := time.Now()
-		done := make(chan struct{})
-		go func() {
-			defer close(done)
-			b.at(firn.NewID()).runText("ask left")
-		}()
-		b.runText("ask right")
-		<-done
-		if took := time.Since(start); took > time.Minute {
-			t.Errorf("they waited %v", took)
-		}
-		texts := append(b.at(left).results(), b.at(right).results()...)
-		refused := slices.DeleteFunc(slices.Clone(texts), func(line string) bool { return !strings.Contains(line, "is waiting for this one") })
-		if len(texts) != 2 || len(refused) != 1 {
-			t.Errorf("the texts are %q", texts)
 		}
 	})
 }
@@ -403,158 +295,14 @@ func TestHistory(t *testing.T) {
 	})
 }
 
-// TestStoppedWhileWaiting stops a turn that waits for nested children and for a busy
-// session: everything it waits for stops, and turns that have not started never do.
-func TestStoppedWhileWaiting(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		var busy firn.ID
-		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
-			switch said {
-			case "occupy":
-				return scripted.Call("1", "sessions_send", fmt.Sprintf(`{"session":%q,"message":"Stay.","timeout_seconds":0}`, busy))
-			case "go":
-				return scripted.Join(spawn("outer", ""), send(busy, "Hello?"))
-			case "outer":
-				return spawn("inner", "")
-			case "inner", "Stay.":
-				return scripted.Hang(0, scripted.Reply("Never."))
-			}
-			return scripted.Reply("Fine.")
-		}))
-		busy = began(t, b.Store, "main")
-		b.Tools = b.SessionTools()
-		b.at(firn.NewID()).runText("occupy")
-		synctest.Wait()
-		stop := errors.New("stop it")
-		ctx, cancel := context.WithCancelCause(t.Context())
-		time.AfterFunc(10*time.Second, func() { cancel(stop) })
-		if _, err := b.run(ctx, agent.TextInput("go")); !errors.Is(err, stop) {
-			t.Errorf("the error is %v", err)
-		}
-		synctest.Wait()
-		children := b.children()
-		if len(children) != 2 {
-			t.Fatalf("there are %d children", len(children))
-		}
-		for _, id := range append(children, b.id) {
-			if log := b.at(id).log(); !strings.HasSuffix(log, "[aborted]") {
-				t.Errorf("the stop is not reported:\n%s", log)
-			}
-		}
-		want(t, b.at(busy).log(), "user: Hello.", "assistant: Hello to you.", "user: Stay.") // this turn does not belong to the stopped one
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
-		want(t, b.at(busy).log(), "user: Hello.", "assistant: Hello to you.", "user: Stay.", "assistant:  [aborted]")
-	})
-}
-
-// TestDelegatedTurnOutlivesItsCaller checks that delegated turns continue when the turn that
-// started them ends.
-func TestDelegatedTurnOutlivesItsCaller(t *testing.T) {
-	for timeout, wanted := range map[int]string{
-		-1: "=accepted: session CHILD is working; sessions_history shows the result later", 0: "=accepted: session CHILD is working; sessions_history shows the result later",
-		3: "=timeout: session CHILD is still working; sessions_history shows the result later",
-	} {
-		t.Run(fmt.Sprint(timeout), func(t *testing.T) {
-			synctest.Test(t, func(t *testing.T) {
-				b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
-					switch said {
-					case "go":
-						return spawn("count", fmt.Sprintf(`,"timeout_seconds":%d`, timeout))
-					case "count":
-						step := scripted.Reply("One.")
-						step.Delay = time.Minute
-						return step
-					}
-					return scripted.Reply("So be it.")
-				}))
-				b.Tools = b.SessionTools()
-				ctx, cancel := context.WithCancel(t.Context())
-				start := time.Now()
-				if _, err := b.run(ctx, agent.TextInput("go")); err != nil {
-					t.Fatal(err)
-				}
-				if took := time.Since(start); took != time.Duration(max(timeout, 0))*time.Second {
-					t.Errorf("it waited %v", took)
-				}
-				cancel()
-				child := b.children()[0]
-				want(t, b.results()[0], strings.ReplaceAll(wanted, "CHILD", string(child)))
-				b.Wait()
-				want(t, b.at(child).log(), "title auto: count", "user: count", "assistant: One.")
-			})
-		})
-	}
-}
-
-// TestClosedWhileAsked closes the agent during a delegated turn that is not awaited: it is
-// stopped and recorded as such.
-func TestClosedWhileAsked(t *testing.T) {
-	synctest.Test(t, func(t *testing.T) {
-		b := playOn(t, asked(func(_ provider.Request, said string) scripted.Step {
-			switch said {
-			case "go":
-				return spawn("count", `,"timeout_seconds":0`)
-			case "count":
-				return scripted.Hang(0, scripted.Reply("Never."))
-			}
-			return scripted.Reply("So be it.")
-		}))
-		b.Tools = b.SessionTools()
-		b.runText("go")
-		synctest.Wait()
-		if err := b.Close(); err != nil {
-			t.Fatal(err)
-		}
-		want(t, b.at(b.children()[0]).log(), "title auto: count", "user: count", "assistant:  [aborted]")
-	})
-}
-
-// brittle is a store that panics when it is asked to store a certain word.
-type brittle struct{ store.Store }
-
-func (s brittle) Append(ctx context.Context, id firn.ID, expect firn.Pos, entries ...firn.Entry) (firn.Pos, error) {
-	for _, e := range entries {
-		if m, ok := e.Body.(*firn.Message); ok && m.Role == firn.RoleUser && m.Text() == "break" {
-			panic("broken")
-		}
-	}
-	return s.Store.Append(ctx, id, expect, entries...)
-}
-
-// TestDelegatedTurnPanics checks that a panic in a delegated turn is reported as a
-// failure and that the session stays usable.
-func TestDelegatedTurnPanics(t *testing.T) {
-	var target firn.ID
-	b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
-		switch n := len(req.Window.Items); {
-		case said == "go":
-			return send(target, "break")
-		case said == "" && n == 3:
-			return send(target, "And now?")
-		}
-		return scripted.Reply("Fine.")
-	}))
-	b.Store = brittle{b.Store}
-	target = began(t, b.Store, "main")
-	b.Tools = b.SessionTools()
-	b.runText("go")
-	texts := b.results()
-	if !strings.HasPrefix(texts[0], fmt.Sprintf("!session %s: ", target)) || !strings.Contains(texts[0], "broken") {
-		t.Errorf("the text is %q", texts[0])
-	}
-	want(t, texts[1], fmt.Sprintf("=session %s answered:", target), "Fine.")
-}
-
 // TestLabel checks that a label stays the name of a spawned session.
 func TestLabel(t *testing.T) {
 	for more, wanted := range map[string]string{`,"label":"counting\n sheep"`: "counting  sheep", `,"label":" "`: "A good name", ``: "A good name"} {
-		b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
+		b := playOn(t, asked(func(req provider.Request, message string) scripted.Step {
 			switch {
 			case req.Purpose == provider.ForTitle:
 				return scripted.Reply("A good name")
-			case said == "go":
+			case message == "go":
 				return spawn("count", more)
 			}
 			return scripted.Reply("Fine.")

@@ -5,14 +5,18 @@ import (
 	"encoding/json"
 	"io"
 	"iter"
+	"maps"
 	"net/http"
 	"reflect"
+	"regexp"
+	"slices"
 	"strings"
 	"testing"
 	"time"
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/door/api"
 	"firn.dev/wire"
 )
 
@@ -309,4 +313,52 @@ func formatRequest(t *testing.T, r *http.Request) string {
 		}
 	}
 	return strings.Join(words, " ")
+}
+
+// TestEveryRouteIsAMethod checks that the client has a method for every route that the gateway
+// describes.
+func TestEveryRouteIsAMethod(t *testing.T) {
+	handler, _, shut := newRealGateway(t).open()
+	defer shut()
+	transport := local(t, api.Owner(handler).ServeHTTP)
+	r, err := http.NewRequestWithContext(t.Context(), http.MethodGet, "http://localhost/openapi.json", nil)
+	if err != nil {
+		t.Fatal(err)
+	}
+	response, err := transport.RoundTrip(r)
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer response.Body.Close()
+	var doc struct {
+		Paths map[string]map[string]json.RawMessage
+	}
+	if err := json.NewDecoder(response.Body).Decode(&doc); err != nil {
+		t.Fatal(err)
+	}
+	notOurs := []string{"GET /healthz", "GET /readyz", "GET /metrics", "GET /openapi.json"} // for operators
+	duringTurns := []string{"POST /v1/sessions/{id}/calls/{call}"}                          // results of the client's tools, sent by the methods that begin a turn
+	routes := 0
+	for path, methods := range doc.Paths {
+		maps.DeleteFunc(methods, func(_ string, op json.RawMessage) bool {
+			var described struct {
+				Foreign bool `json:"x-foreign"`
+			}
+			return json.Unmarshal(op, &described) == nil && described.Foreign // for clients of other protocols
+		})
+		shape := regexp.MustCompile("^" + regexp.MustCompile(`\\\{[a-z]+\\\}`).ReplaceAllString(regexp.QuoteMeta(path), "[^/?]+") + `(\?|$)`)
+		for method := range methods {
+			method = strings.ToUpper(method)
+			routes++
+			if !slices.Contains(notOurs, method+" "+path) && !slices.Contains(duringTurns, method+" "+path) && !slices.ContainsFunc(routeTable, func(r routed) bool {
+				words := strings.Fields(r.want)
+				return words[0] == method && shape.MatchString(words[1])
+			}) {
+				t.Errorf("no method of the client requests %s %s", method, path)
+			}
+		}
+	}
+	if routes < 40 {
+		t.Errorf("the gateway describes %d routes", routes)
+	}
 }
