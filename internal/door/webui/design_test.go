@@ -132,7 +132,7 @@ func colorTable(plain, high look) string {
 			plain.lowest(ink.name, ink.on, 0), plain.lowest(ink.name, ink.on, 1), high.lowest(ink.name, ink.on, 0), high.lowest(ink.name, ink.on, 1))
 	}
 	for _, ground := range append(slices.Clone(grounds), "bad-paper", "mark", "line", "line-strong") {
-		fmt.Fprintf(&out, "| `--%s` | ground or line | `%s` | `%s` | | | | |\n", ground, plain[ground][0], plain[ground][1])
+		fmt.Fprintf(&out, "| `--%s` | background or line | `%s` | `%s` | | | | |\n", ground, plain[ground][0], plain[ground][1])
 	}
 	return out.String()
 }

@@ -39,19 +39,19 @@ export class Stream {
     private readonly listener: Listener,
   ) {
     this.last = query["after"] === undefined ? "" : String(query["after"]);
-    document.addEventListener("visibilitychange", this.look);
-    this.look();
+    document.addEventListener("visibilitychange", this.onVisibility);
+    this.onVisibility();
   }
 
   close(): void {
     this.closed = true;
-    document.removeEventListener("visibilitychange", this.look);
+    document.removeEventListener("visibilitychange", this.onVisibility);
     this.stop();
     connected.value = "none";
     lost.value = false; // the next page finds out
   }
 
-  private readonly look = (): void => {
+  private readonly onVisibility = (): void => {
     if (document.hidden) this.stop();
     else if (!this.source) this.start();
   };

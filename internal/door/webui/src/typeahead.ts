@@ -3,7 +3,7 @@ let held: KeyboardEvent[] | undefined;
 let limit = 0;
 
 // holdKeys keeps the keys that are pressed from now on, until releaseKeys. A page that never
-// settles loses nothing but its shortcuts for a while.
+// finishes loading loses nothing but its shortcuts for a while.
 export function holdKeys(): void {
   held ??= [];
   clearTimeout(limit);

@@ -121,9 +121,9 @@ func (b *tab) violations(element, where string, rules rules) {
 	if os.Getenv("FIRN_AXE") == "all" {
 		except = "[]"
 	}
-	said := get[string](b, `axe.run({include: [[`+quote(element)+`]], exclude: `+except+`}, `+string(rules)+`).then((r) => JSON.stringify(r.violations))`)
+	text := get[string](b, `axe.run({include: [[`+quote(element)+`]], exclude: `+except+`}, `+string(rules)+`).then((r) => JSON.stringify(r.violations))`)
 	var found []finding
-	if err := json.Unmarshal([]byte(said), &found); err != nil {
+	if err := json.Unmarshal([]byte(text), &found); err != nil {
 		b.t.Fatal(err)
 	}
 	for _, f := range found {

@@ -37,7 +37,7 @@ var components = []component{
 		b.wait(`document.querySelectorAll(".palette-item").length > 4`)
 	}},
 	{name: "tabs", path: "/sessions/golden-main", element: ".tabs"},
-	{name: "message", path: "/sessions/golden-main", element: ".said.user"},
+	{name: "message", path: "/sessions/golden-main", element: ".message.user"},
 	{name: "tool", path: "/sessions/golden-main", element: ".tool", open: pressed(`document.querySelector(".tool-line")`)},
 	{name: "composer", path: "/sessions/golden-main", element: ".composer"},
 	{name: "hit", path: "/search?q=trains", element: ".hit"},

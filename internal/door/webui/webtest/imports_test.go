@@ -65,7 +65,7 @@ func TestImportedModel(t *testing.T) {
 	b.open("/sessions/import-model")
 	b.see("A long answer.")
 	b.wait(`document.querySelector(".session-meta").innerText.includes("its-own-model") && !document.querySelector(".session-meta .window-bar")`)
-	b.wait(`document.querySelectorAll(".said").length > 10 && !document.querySelector(".said.out")`)
+	b.wait(`document.querySelectorAll(".message").length > 10 && !document.querySelector(".message.out")`)
 	b.wait(a("button", "/^Model: /") + ` && !` + a("button", "Model: its-own-model"))
 }
 

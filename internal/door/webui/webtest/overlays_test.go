@@ -81,7 +81,7 @@ func writeOverlaid(home string) error {
 
 const (
 	sessionMenu = `document.querySelector(".session-menu button")`
-	entryMenu   = `[...document.querySelectorAll(".said.assistant .entry-menu")].at(-1)`
+	entryMenu   = `[...document.querySelectorAll(".message.assistant .entry-menu")].at(-1)`
 )
 
 // overlays returns the overlays by the path of their page.

@@ -30,7 +30,7 @@ func TestProse(t *testing.T) {
 	b.see("2 secrets replaced")
 	b.wait(`document.querySelectorAll(".prose math").length === 2`)
 	b.wait(`!!document.querySelector(".prose math mfrac") && !!document.querySelector(".prose math msqrt")`)
-	if got := get[string](b, `document.querySelector(".said.assistant .prose").textContent`); !strings.Contains(got, `but $5 and \(open.`) {
+	if got := get[string](b, `document.querySelector(".message.assistant .prose").textContent`); !strings.Contains(got, `but $5 and \(open.`) {
 		t.Error("a backslash was lost")
 	}
 	for what, is := range map[string]string{

@@ -74,7 +74,7 @@ func TestLogoutWhileSending(t *testing.T) {
 		const f = window.fetch;
 		window.fetch = (u, o) => f(u, o).then((r) => {
 			if (!/turns/.test(u)) return r;
-			setTimeout(() => { window.told = true }); // after all that follows from it
+			setTimeout(() => { window.delivered = true }); // after all that follows from it
 			throw new TypeError("gone");
 		});
 		return true;
@@ -89,7 +89,7 @@ func TestLogoutWhileSending(t *testing.T) {
 	b.wait("!" + kept)
 	b.allow("/turns")
 	b.release()
-	b.wait("window.told")
+	b.wait("window.delivered")
 	if get[bool](b, kept) {
 		t.Error("the message is there as a draft")
 	}

@@ -210,10 +210,10 @@ func runIn(home string, args ...string) (string, error) {
 	}
 	cmd := exec.Command(program, args...)
 	cmd.Env, cmd.Dir = environment(home), home
-	var out, said bytes.Buffer
-	cmd.Stdout, cmd.Stderr = &out, &said
+	var out, output bytes.Buffer
+	cmd.Stdout, cmd.Stderr = &out, &output
 	if err := cmd.Run(); err != nil {
-		return "", fmt.Errorf("firn %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), said.String())
+		return "", fmt.Errorf("firn %s: %w\n%s%s", strings.Join(args, " "), err, out.String(), output.String())
 	}
 	return out.String(), nil
 }

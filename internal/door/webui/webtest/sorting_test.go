@@ -31,9 +31,9 @@ func (b *tab) withoutViolation() {
 			b.settled()
 			b.isDark(dark)
 			b.do(chromedp.Evaluate[chromedp.Void]("if (!window.axe) {" + string(axe) + "}; 0"))
-			said := get[string](b, `axe.run({resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations))`)
+			text := get[string](b, `axe.run({resultTypes: ["violations"]}).then((r) => JSON.stringify(r.violations))`)
 			var found []finding
-			if err := json.Unmarshal([]byte(said), &found); err != nil {
+			if err := json.Unmarshal([]byte(text), &found); err != nil {
 				b.t.Fatal(err)
 			}
 			for _, f := range found {

@@ -44,7 +44,7 @@ func TestStreamingStaysSmall(t *testing.T) {
 	if get[bool](b, `webtest.text().includes("Paragraph 3 with")`) {
 		t.Error("the beginning of the answer is in the page")
 	}
-	get[bool](b, `(document.querySelector(".saying").scrollIntoView(), true)`)
+	get[bool](b, `(document.querySelector(".streaming").scrollIntoView(), true)`)
 	b.see("Paragraph 3 with")
 	b.see("func f3()")
 	p.end()

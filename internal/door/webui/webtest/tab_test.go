@@ -304,9 +304,9 @@ func (b *tab) fatalf(format string, args ...any) {
 	var state struct{ URL, Text string }
 	ctx, cancel := context.WithTimeout(b.ctx, 5*time.Second)
 	defer cancel()
-	said, err := chromedp.Run(ctx, chromedp.Evaluate[string](`JSON.stringify({URL: location.href, Text: document.body?.innerText?.slice(0, 2000)})`))
+	text, err := chromedp.Run(ctx, chromedp.Evaluate[string](`JSON.stringify({URL: location.href, Text: document.body?.innerText?.slice(0, 2000)})`))
 	if err == nil {
-		err = json.Unmarshal([]byte(said), &state)
+		err = json.Unmarshal([]byte(text), &state)
 	}
 	b.t.Fatalf("%s\nat %s (%v)\n--- the page says:\n%s", fmt.Sprintf(format, args...), state.URL, err, state.Text)
 }

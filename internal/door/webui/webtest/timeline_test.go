@@ -72,7 +72,7 @@ func TestTimeline(t *testing.T) {
 	if get[bool](b, `performance.getEntriesByType("resource").some(e => e.name.includes("timeline.js"))`) {
 		t.Error("the timeline is loaded before it is opened")
 	}
-	answer := `[...document.querySelectorAll(".said")].find((e) => e.innerText.includes("Both are made."))`
+	answer := `[...document.querySelectorAll(".message")].find((e) => e.innerText.includes("Both are made."))`
 	b.clickOn(answer + `.querySelector(".entry-menu")`)
 	b.click("menuitem", "/^Timeline/")
 	b.seesSteps(
@@ -98,7 +98,7 @@ func TestTimeline(t *testing.T) {
 	b.size(1280, 800)
 	// A step leads to its entry.
 	b.clickOn(`document.querySelector(".timeline tbody tr:nth-child(5) a")`)
-	b.wait(`!document.querySelector("dialog[open]") && document.activeElement?.closest(".said")?.innerText.includes("Both are made.")`)
+	b.wait(`!document.querySelector("dialog[open]") && document.activeElement?.closest(".message")?.innerText.includes("Both are made.")`)
 	// The keyboard opens the turn of the focused entry, and Escape closes it.
 	b.key("w")
 	b.wait(timelineRows + ".length === 5")

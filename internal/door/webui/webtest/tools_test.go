@@ -105,7 +105,7 @@ func TestCallsFold(t *testing.T) {
 	b.wait(lines + " === 5")
 	b.open("/sessions/tool-fold?at=" + string(last))
 	b.wait(lines + " === 5")
-	b.wait(`!!document.querySelector(".tool-group .said.here")`)
+	b.wait(`!!document.querySelector(".tool-group .message.here")`)
 }
 
 // TestHostileTools checks that the forms of tools never become markup, and that huge calls

@@ -79,7 +79,7 @@ export function TagDialog({ sessions, tags, save, close }: TagProps) {
 const largest = 128 << 20;
 
 // saving downloads sessions: one as it is, several as tar files. It returns their number.
-async function saving(sessions: Session[], format: string, told: (done: number) => void): Promise<number> {
+async function saving(sessions: Session[], format: string, onSaved: (done: number) => void): Promise<number> {
   let files: { name: string; body: Blob }[] = [];
   let size = 0;
   let part = 0;
@@ -98,7 +98,7 @@ async function saving(sessions: Session[], format: string, told: (done: number) 
     const body = await reply.blob();
     files.push({ name: fileName(s, format), body });
     size += body.size;
-    told(++done);
+    onSaved(++done);
   };
   let failed: unknown;
   while (left.length > 0) {

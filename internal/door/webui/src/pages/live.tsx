@@ -12,8 +12,8 @@ import { attempt, CopyCLI, Empty, Icon, Problem, Skeleton, notify, Time } from "
 import type { Event, Page, Partial, Problem as Trouble, Session, Tool } from "../wire";
 import { rowAt, useEvery, useRows } from "./parts";
 
-// Saying is the streamed state of a turn.
-interface Saying {
+// TurnState is the streamed state of a turn.
+interface TurnState {
   text: string;
   thinking: boolean;
   tool: string;
@@ -34,41 +34,41 @@ async function stop(id: string): Promise<void> {
   if (done) notify(done.stopped ? "Stopped. The partial answer is saved" : "The turn had already ended");
 }
 
-// hear updates a turn's state from an event.
-function hear(heard: Map<string, Saying>, e: Event): boolean {
+// updateState updates a turn's state from an event.
+function updateState(states: Map<string, TurnState>, e: Event): boolean {
   const id = e.session ?? "";
-  const now = heard.get(id) ?? { text: "", thinking: false, tool: "" };
+  const now = states.get(id) ?? { text: "", thinking: false, tool: "" };
   switch (e.name) {
     case "delta.text":
     case "delta.thinking": {
       const thinking = e.name === "delta.thinking";
       const before = thinking === now.thinking ? now.text : "";
-      heard.set(id, { text: (before + ((e.data as { text?: string })?.text ?? "")).slice(-most), thinking, tool: "" });
+      states.set(id, { text: (before + ((e.data as { text?: string })?.text ?? "")).slice(-most), thinking, tool: "" });
       return true;
     }
     case "turn.partial": {
-      const said = (e.data ?? {}) as Partial;
-      const tool = said.tools?.at(-1)?.name ?? "";
-      const thinking = !said.text && !!said.thinking;
-      heard.set(id, { text: ((thinking ? said.thinking : said.text) ?? "").slice(-most), thinking, tool });
+      const partial = (e.data ?? {}) as Partial;
+      const tool = partial.tools?.at(-1)?.name ?? "";
+      const thinking = !partial.text && !!partial.thinking;
+      states.set(id, { text: ((thinking ? partial.thinking : partial.text) ?? "").slice(-most), thinking, tool });
       return true;
     }
     case "tool.started":
-      heard.set(id, { ...now, tool: (e.data as Tool | undefined)?.name ?? "a tool" });
+      states.set(id, { ...now, tool: (e.data as Tool | undefined)?.name ?? "a tool" });
       return true;
     case "tool.completed":
-      heard.set(id, { text: "", thinking: false, tool: "" });
+      states.set(id, { text: "", thinking: false, tool: "" });
       return true;
     case "turn.completed":
     case "turn.failed":
-      return heard.delete(id);
+      return states.delete(id);
   }
   return false;
 }
 
 function useLive() {
   const list = useGet<Page<Session>>("/v1/running");
-  const heard = useRef(new Map<string, Saying>());
+  const states = useRef(new Map<string, TurnState>());
   const timer = useRef(0);
   const known = useRef(new Map<string, Session>());
   const [ended, setEnded] = useState<Ended[]>([]);
@@ -88,7 +88,7 @@ function useLive() {
   useStream("/v1/events", {}, {
     event: (e) => {
       noteRunning(e);
-      if (hear(heard.current, e)) soon(() => draw((n) => n + 1), 120);
+      if (updateState(states.current, e)) soon(() => draw((n) => n + 1), 120);
       if (e.name === "turn.completed" || e.name === "turn.failed") {
         const session = known.current.get(e.session ?? "") ?? { id: e.session ?? "", bytes: 0, end: 0, parts: 0 };
         const error = e.name === "turn.failed" ? ((e.data as Trouble | undefined)?.message ?? "failed") : "";
@@ -99,11 +99,11 @@ function useLive() {
     },
     opened: (again) => again && list.reload(),
   });
-  return { list, heard: heard.current, ended };
+  return { list, states: states.current, ended };
 }
 
 export function Live() {
-  const { list, heard, ended } = useLive();
+  const { list, states, ended } = useLive();
   const root = useRef<HTMLDivElement>(null);
   const [, tick] = useState(0);
   const items = list.data?.items ?? [];
@@ -129,7 +129,7 @@ export function Live() {
       )}
       <ul class="turns" aria-label="Running turns">
         {items.map((s) => (
-          <Turn key={s.id} session={s} saying={heard.get(s.id)} />
+          <Turn key={s.id} session={s} state={states.get(s.id)} />
         ))}
       </ul>
       {ended.length > 0 && <Over ended={ended} />}
@@ -143,7 +143,7 @@ function lasting(since: string | undefined): string {
   return s < 60 ? `${s} s` : `${Math.floor(s / 60)} min ${s % 60} s`;
 }
 
-function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
+function Turn({ session: s, state }: { session: Session; state?: TurnState }) {
   return (
     <li class="turn" data-row={s.id}>
       <span class="dot on" role="img" aria-label="running" />
@@ -155,13 +155,13 @@ function Turn({ session: s, saying }: { session: Session; saying?: Saying }) {
           <span class="faint">{[s.agent, s.key?.replace(/^agent:/, "") || (s.cwd ? shortPath(s.cwd) : shortId(s.id))].filter(Boolean).join(" · ")}</span>
           {!!s.queued && <span class="chip">{count(s.queued)} queued</span>}
         </p>
-        <p class={"turn-said" + (saying?.thinking ? " thought" : "")}>
-          {saying?.tool ? (
+        <p class={"turn-text" + (state?.thinking ? " thought" : "")}>
+          {state?.tool ? (
             <span class="faint">
-              running <code>{saying.tool}</code>
+              running <code>{state.tool}</code>
             </span>
-          ) : saying?.text ? (
-            saying.text
+          ) : state?.text ? (
+            state.text
           ) : (
             <span class="faint">{s.title ? (s.prompt ?? "…") : "…"}</span>
           )}

@@ -21,8 +21,8 @@ function meant(word: string): { code?: string; token?: string } {
   return s.startsWith("firn_") || s.startsWith("firn-") ? { token: s } : { code: s };
 }
 
-// settled resolves when the login state is known.
-function settled(): Promise<void> {
+// loginKnown resolves when the login state is known.
+function loginKnown(): Promise<void> {
   return new Promise((done) => {
     const stop = effect(() => {
       if (me.value !== undefined || down.value !== undefined) queueMicrotask(() => (stop(), done()));
@@ -59,7 +59,7 @@ export function Login() {
       history.replaceState(null, "", "/login");
       place.value = { path: "/login", query: new URLSearchParams(), hash: "" };
       setBusy(true);
-      void settled().then(() => {
+      void loginKnown().then(() => {
         if (!me.peek()) return enter({ code });
         setBusy(false);
         setWaiting(code);

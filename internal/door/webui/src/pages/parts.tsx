@@ -34,7 +34,7 @@ interface ChoiceProps {
 
 // Choice is a select menu stored in the URL.
 export function Choice({ name, label, chosen, choices, any, none, also }: ChoiceProps) {
-  const said = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
+  const shownValue = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
   const set = (value: string) => setQuery({ [name]: value, ...also }, { push: true });
   const items = [
     ...(any === undefined ? [] : [{ label: any, checked: chosen === "", run: () => set("") }]),
@@ -43,10 +43,10 @@ export function Choice({ name, label, chosen, choices, any, none, also }: Choice
   ];
   const shown = any === undefined || chosen !== "";
   return (
-    <Menu label={shown ? `${label}: ${said}` : label} class={"button quiet choice" + (chosen && any !== undefined ? " on" : "")} items={items}>
+    <Menu label={shown ? `${label}: ${shownValue}` : label} class={"button quiet choice" + (chosen && any !== undefined ? " on" : "")} items={items}>
       {shown ? (
         <>
-          <span class="choice-label">{label}</span> <span class="choice-said">{said}</span>
+          <span class="choice-label">{label}</span> <span class="choice-value">{shownValue}</span>
         </>
       ) : (
         label

@@ -20,8 +20,8 @@ function item(e: Entry): Item {
   return { ...e, key: e.card?.id || "@" + e.at };
 }
 
-// begins reports whether an entry is the message that a turn begins with.
-export function begins(c: Card | undefined): boolean {
+// startsTurn reports whether an entry is the message that a turn begins with.
+export function startsTurn(c: Card | undefined): boolean {
   return c?.role === "user" && c.kind === "message" && !c.blocks?.some((b) => b.kind === "result");
 }
 
@@ -35,7 +35,7 @@ export async function loadTurn(get: Get, path: (id: string) => string, id: strin
     const page = await get(path(id), { ...base, back: true, head: entry, limit: before.length ? 200 : 20, cursor });
     for (const e of page.items ?? []) {
       before.push(item(e));
-      cut = !begins(e.card);
+      cut = !startsTurn(e.card);
       if (!cut) break;
     }
     cursor = page.cursor;
@@ -47,7 +47,7 @@ export async function loadTurn(get: Get, path: (id: string) => string, id: strin
   reading: do {
     const page = await get(path(id), { ...base, head: head || undefined, after, limit: 200, cursor });
     for (const e of page.items ?? []) {
-      if (begins(e.card)) break reading;
+      if (startsTurn(e.card)) break reading;
       items.push(item(e));
     }
     cursor = page.cursor;

@@ -102,8 +102,8 @@ class Reader {
   private answer(row: Row, card: Card, last: boolean): void {
     const at = timeOf(card);
     const calls = (card.blocks ?? []).filter((b) => b.kind === "call");
-    const said = card.blocks?.find((b) => b.kind === "text") ? "answer" : calls.length ? "" : "thinking";
-    this.add({ kind: "model", name: card.model || "Model", detail: card.error || said, from: this.ready, to: at, entry: card.id, failed: !!card.error });
+    const content = card.blocks?.find((b) => b.kind === "text") ? "answer" : calls.length ? "" : "thinking";
+    this.add({ kind: "model", name: card.model || "Model", detail: card.error || content, from: this.ready, to: at, entry: card.id, failed: !!card.error });
     this.ready = at;
     for (const call of calls) this.call(row, card, call, last);
   }

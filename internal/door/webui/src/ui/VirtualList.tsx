@@ -124,7 +124,7 @@ export function VirtualList(p: Props) {
   // Content before the rows takes space too.
   const leading = () => lead.current?.offsetHeight ?? 0;
 
-  const look = useCallback(() => {
+  const measureView = useCallback(() => {
     const s = scroller.current;
     if (!s) return;
     view.current = { top: s.scrollTop - leading(), height: s.clientHeight };
@@ -134,7 +134,7 @@ export function VirtualList(p: Props) {
   const remember = useCallback(() => {
     const s = scroller.current;
     if (!s || p.keys.length === 0) return;
-    look();
+    measureView();
     const i = heights.at(view.current.top);
     const end = s.scrollHeight - s.scrollTop - s.clientHeight < 24;
     anchor.current = { key: p.keys[i]!, offset: view.current.top - heights.top(i), end };
@@ -144,7 +144,7 @@ export function VirtualList(p: Props) {
     const s = scroller.current;
     if (!s || Math.abs(s.scrollTop - y) < 0.5) return;
     s.scrollTop = y;
-    look();
+    measureView();
   };
 
   const over = p.overscan ?? 400;
@@ -168,7 +168,7 @@ export function VirtualList(p: Props) {
     else anchor.current = { key: p.keys[0]!, offset: 0, end: false };
     const s = scroller.current;
     if (s) scroll(p.start === "end" ? s.scrollHeight : heights.top(heights.index(anchor.current.key)));
-    look();
+    measureView();
     redraw(0);
   }, [p.keys.length > 0]);
 
@@ -186,7 +186,7 @@ export function VirtualList(p: Props) {
           else if (el.isConnected) changed = heights.measure(el.dataset["key"]!, el.offsetHeight) || changed;
         }
         if (changed) {
-          look();
+          measureView();
           redraw(0);
         }
       }),
@@ -194,7 +194,7 @@ export function VirtualList(p: Props) {
   );
   useLayoutEffect(() => {
     observer.observe(scroller.current!);
-    look();
+    measureView();
     return () => observer.disconnect();
   }, []);
 
@@ -218,7 +218,7 @@ export function VirtualList(p: Props) {
         const i = heights.index(key);
         const s = scroller.current;
         if (i < 0 || !s) return;
-        look();
+        measureView();
         const top = heights.top(i);
         const h = heights.height(i);
         const { top: from, height } = view.current;

@@ -22,11 +22,11 @@ function useMoves(key: string, current: string | undefined, changed: () => void)
         changed();
       }
     : undefined;
-  const run = async (said: string, what: () => Promise<unknown>) => {
+  const run = async (notice: string, what: () => Promise<unknown>) => {
     const done = await attempt(async () => (await what(), true));
     if (!done) return;
     changed();
-    notify(said, back);
+    notify(notice, back);
   };
   return {
     point: (s: Session) => run(`The key now points at ${titleOf(s)}`, () => point(s.id)),

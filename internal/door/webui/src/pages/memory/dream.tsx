@@ -72,13 +72,13 @@ export function DreamView({ place, changed }: { place: Place; changed: () => voi
 
 function One({ dream: d }: { dream: Dream }) {
   const edits = d.change.edits ?? [];
-  const said = d.shut ? (d.why ?? `not now: ${d.shut}`) : edits.length === 0 ? "nothing to change" : `${plural(edits.length, "edit")} ${d.planned ? "would be made" : "made"}`;
+  const outcome = d.shut ? (d.why ?? `not now: ${d.shut}`) : edits.length === 0 ? "nothing to change" : `${plural(edits.length, "edit")} ${d.planned ? "would be made" : "made"}`;
   return (
     <section class="change" aria-label={d.scope}>
       <header class="change-head">
         <h2>{d.scope}</h2>
         <span class="faint">
-          {said} · {plural(d.sessions, "session")} read · {plural(d.found, "fact")} found · {plural(d.notes, "note")}
+          {outcome} · {plural(d.sessions, "session")} read · {plural(d.found, "fact")} found · {plural(d.notes, "note")}
           {!!d.cost && ` · ${cost(d.cost)}`}
         </span>
       </header>

@@ -72,7 +72,7 @@ function Differences({ report }: { report: IndexReport }) {
 
 export function Verify({ verified: v, reload }: { verified?: Verified; reload: () => void }) {
   const going = !!v && !v.done && !v.error;
-  const begin = async () => {
+  const verify = async () => {
     if (await attempt(() => post<Verified>("/v1/verify"))) reload();
   };
   return (
@@ -82,7 +82,7 @@ export function Verify({ verified: v, reload }: { verified?: Verified; reload: (
       actions={
         mayAdmin() && (
           <>
-            <button type="button" class="button" disabled={going} onClick={() => void begin()}>
+            <button type="button" class="button" disabled={going} onClick={() => void verify()}>
               {going ? "Verifying…" : "Verify all sessions"}
             </button>
             <CopyCLI small command="firn verify" />

@@ -113,7 +113,7 @@ function Tool({ chosen }: { chosen: string }) {
 function Taken({ name, value }: { name: string; value: string }) {
   return (
     <button type="button" class="button quiet choice on" title="Remove filter" onClick={() => setQuery({ [name]: "" }, { push: true })}>
-      <span class="choice-label">{name}</span> <span class="choice-said">{value.slice(0, 24)}</span> ×
+      <span class="choice-label">{name}</span> <span class="choice-value">{value.slice(0, 24)}</span> ×
     </button>
   );
 }

@@ -32,11 +32,11 @@ export function Language() {
   );
 }
 
-// Begin is shown before the first query.
-export function Begin() {
+// SearchStart is shown before the first query.
+export function SearchStart() {
   const index = useGet<IndexState>("/v1/index");
   return (
-    <div class="page-body search-begin">
+    <div class="page-body search-start">
       <p class="muted">
         Search covers all sessions, including messages that are compacted, hidden or on other branches.
         {index.data?.building && ` The index is being built: ${count(index.data.done)} of ${count(index.data.total)} sessions.`}

@@ -8,7 +8,7 @@ import { Bar, Empty, Problem, Skeleton } from "../../ui";
 import type { Found, Hit, IndexState } from "../../wire";
 import { Choice, rowAt, toBox, useEvery, useRows } from "../parts";
 import { asCommand, asked, asQuery, currentFilter, Filters, isGrouped, type Filter } from "./filters";
-import { Begin, Language } from "./help";
+import { Language, SearchStart } from "./help";
 import { bySession, forkFrom, hitKey, HitView, toHit } from "./hit";
 
 const arounds: [string, string][] = [
@@ -66,7 +66,7 @@ export function Search() {
       <div role="search">
         <Filters filter={filter} box={box} />
       </div>
-      {!asked(filter) && <Begin />}
+      {!asked(filter) && <SearchStart />}
       {first.error && (
         <>
           <Problem error={first.error} retry={first.reload} />

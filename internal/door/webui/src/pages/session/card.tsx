@@ -45,7 +45,7 @@ export class RowView extends Component<Props> {
         ) : row.items[0]!.card!.compaction ? (
           <Compacted row={row} talk={talk} here={here} />
         ) : (
-          <Said row={row} talk={talk} here={here} calls={calls} />
+          <Message row={row} talk={talk} here={here} calls={calls} />
         )}
       </>
     );
@@ -94,18 +94,18 @@ function Tools({ row, talk, here, calls }: Props) {
   const card = item.card!;
   const at = here ? talk.entries.at.value : "";
   return (
-    <article class={`said assistant${row.same ? " same" : ""}${outClass(item.out)}`} data-entry={row.key} tabIndex={-1} aria-label={`${speakerOf(card)}, tools`}>
-      <header class="said-head">
-        <span class="said-who">{row.same ? "" : speakerOf(card)}</span>
+    <article class={`message assistant${row.same ? " same" : ""}${outClass(item.out)}`} data-entry={row.key} tabIndex={-1} aria-label={`${speakerOf(card)}, tools`}>
+      <header class="message-head">
+        <span class="message-author">{row.same ? "" : speakerOf(card)}</span>
         <Why out={item.out} />
-        <span class="said-side">
+        <span class="message-side">
           <Clock at={card.time} />
         </span>
       </header>
-      <div class="said-body">
+      <div class="message-body">
         <Group calls={callsIn(row.rows!)} running={calls} talk={talk} here={here}>
           {row.rows!.map((r) => (
-            <Said key={r.key} row={{ ...r, same: true, key: r.key === row.key ? r.key + "@1" : r.key }} talk={talk} here={!!at && holds(r, at)} calls={calls} folded />
+            <Message key={r.key} row={{ ...r, same: true, key: r.key === row.key ? r.key + "@1" : r.key }} talk={talk} here={!!at && holds(r, at)} calls={calls} folded />
           ))}
         </Group>
       </div>
@@ -113,38 +113,38 @@ function Tools({ row, talk, here, calls }: Props) {
   );
 }
 
-function Said({ row, talk, here, calls, folded }: Props & { folded?: boolean }) {
+function Message({ row, talk, here, calls, folded }: Props & { folded?: boolean }) {
   const item = row.items[0]!;
   const card = item.card!;
   const role = card.role === "tool" ? "assistant" : card.role || "system";
   return (
     <article
-      class={`said ${role}${row.same ? " same" : ""}${outClass(item.out)}${here ? " here" : ""}`}
+      class={`message ${role}${row.same ? " same" : ""}${outClass(item.out)}${here ? " here" : ""}`}
       data-entry={row.key}
       tabIndex={-1}
       aria-label={`${speakerOf(card)}, ${card.time ? moment(new Date(card.time)) : ""}`}
     >
-      <header class="said-head">
-        <span class="said-who">{row.same ? "" : speakerOf(card)}</span>
-        {card.note && <span class="said-note">{card.note}</span>}
+      <header class="message-head">
+        <span class="message-author">{row.same ? "" : speakerOf(card)}</span>
+        {card.note && <span class="message-note">{card.note}</span>}
         {card.label && <span class="chip label">{card.label}</span>}
         <Masked of={[card]} />
         <Why out={item.out} />
-        <span class="said-side">
+        <span class="message-side">
           <Figures card={card} />
           <Clock at={card.time} />
           <EntryMenu item={item} talk={talk} />
         </span>
       </header>
-      <div class="said-body">
+      <div class="message-body">
         {item.damage && (
           <div class="log-gap" role="note">
             <Damaged item={item} talk={talk} />
           </div>
         )}
         <Blocks card={card} row={row} talk={talk} calls={calls} folded={folded} />
-        {card.error && <p class="said-error">{card.error}</p>}
-        {card.stop && !card.error && <p class="said-stop">{stopped(card.stop)}</p>}
+        {card.error && <p class="message-error">{card.error}</p>}
+        {card.stop && !card.error && <p class="message-stop">{stopped(card.stop)}</p>}
       </div>
     </article>
   );
@@ -155,7 +155,7 @@ function Figures({ card }: { card: WireCard }) {
   if (!u || !(u.output || u.input)) return null;
   const all = [`${tokens(u.input + u.cacheRead + u.cacheWrite)} in`, `${tokens(u.output)} out`];
   if (u.cost) all.push(cost(u.cost));
-  return <span class="said-figures num">{all.join(" · ")}</span>;
+  return <span class="message-figures num">{all.join(" · ")}</span>;
 }
 
 function stopped(stop: string): string {
@@ -292,7 +292,7 @@ function Notes({ row, talk, here }: { row: Row; talk: Talk; here: boolean }) {
             {item.card!.session ? <a href={toSession(item.card!.session)}>{noteOf(item.card!)}</a> : noteOf(item.card!)}
           </span>
           <Masked of={[item.card]} />
-          <span class="said-side">
+          <span class="message-side">
             <Clock at={item.card!.time} />
             <EntryMenu item={item} talk={talk} />
           </span>

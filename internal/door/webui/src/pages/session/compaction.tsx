@@ -31,7 +31,7 @@ export function Compacted({ row, talk, here }: { row: Row; talk: Talk; here: boo
           </span>
           <span class="compaction-size num">{[size, undone ? "undone" : "", c.reason].filter(Boolean).join(" · ")}</span>
         </button>
-        <span class="said-side">
+        <span class="message-side">
           <Masked of={[card]} />
           <button type="button" class="button quiet small" onClick={() => (talk.asking.value = { what: "compaction", id: card.id })}>
             Diff

@@ -10,6 +10,6 @@ export const changes: ReadonlySet<string> = new Set(["turn.completed", "turn.fai
 // useCourse loads the history, and reloads it when the branch changes.
 export function useCourse(session: Session, watch: Watch): Loaded<Course> {
   const course = useGet<Course>(sessionPath(session.id, "course"));
-  useEffect(() => watch.hear((e) => changes.has(e.name) && course.reload()), [watch]);
+  useEffect(() => watch.subscribe((e) => changes.has(e.name) && course.reload()), [watch]);
   return course;
 }

@@ -250,7 +250,7 @@ export class Entries {
 
   // event handles a stream event.
   event(e: Event): void {
-    if (!stirs.has(e.name)) return;
+    if (!changing.has(e.name)) return;
     if (this.waiting) {
       this.waiting.push(e);
       return;
@@ -295,7 +295,7 @@ interface Found {
 }
 
 // Events that change the log or how it is shown.
-const stirs = new Set(["entry.appended", "head.moved", "compaction.completed", "compaction.undone", "gap"]);
+const changing = new Set(["entry.appended", "head.moved", "compaction.completed", "compaction.undone", "gap"]);
 const veils = new Set(["label", "tombstone", "compaction"]);
 
 function item(e: Entry): Item {

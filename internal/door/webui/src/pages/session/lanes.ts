@@ -41,8 +41,8 @@ function above(nodes: ReadonlyMap<number, Node>, n: Node): Node | undefined {
 // shapeOf lays out entries; head is the number of the head.
 export function shapeOf(all: Node[], head: number): Shape {
   const nodes = new Map(all.map((n) => [n.n, n]));
-  // said returns the entry itself, or the last message before a quiet entry.
-  const said = (n: Node | undefined): Node | undefined => {
+  // nearestMessage returns the entry itself, or the last message before a quiet entry.
+  const nearestMessage = (n: Node | undefined): Node | undefined => {
     while (n && quiet(n)) {
       const up = above(nodes, n);
       if (!up) break;
@@ -50,12 +50,12 @@ export function shapeOf(all: Node[], head: number): Shape {
     }
     return n;
   };
-  const now = said(nodes.get(head));
+  const now = nearestMessage(nodes.get(head));
   const parent = new Map<number, number>();
   const children = new Map<number, number>();
-  const loud = all.filter((n) => said(n) === n);
-  for (const n of loud) {
-    const p = said(above(nodes, n));
+  const messages = all.filter((n) => nearestMessage(n) === n);
+  for (const n of messages) {
+    const p = nearestMessage(above(nodes, n));
     if (!p) continue;
     parent.set(n.n, p.n);
     children.set(p.n, (children.get(p.n) ?? 0) + 1);
@@ -63,7 +63,7 @@ export function shapeOf(all: Node[], head: number): Shape {
   const isLeaf = (n: Node) => !children.has(n.n);
   const worth = (n: Node) =>
     n === now || isLeaf(n) || (children.get(n.n) ?? 0) > 1 || !parent.has(n.n) || !!n.label || !!n.compaction || !!n.fault || n.role === "user";
-  const newest = loud.filter(worth).sort((a, b) => b.n - a.n);
+  const newest = messages.filter(worth).sort((a, b) => b.n - a.n);
   const kept = new Set(newest.map((n) => n.n));
   const rows: Row[] = [];
   // Each lane holds the entry it leads to.

@@ -43,10 +43,10 @@ export function Log({ watch }: { watch: Watch }) {
 
   useEffect(() => {
     holdKeys();
-    const unhear = watch.hear((e) => entries.event(e));
+    const unsubscribe = watch.subscribe((e) => entries.event(e));
     return () => {
       releaseKeys();
-      unhear();
+      unsubscribe();
       entries.close();
     };
   }, [talk]);
@@ -65,7 +65,7 @@ export function Log({ watch }: { watch: Watch }) {
     else
       void entries.open(at, head).then(() => {
         void watch.listen(entries.position());
-        settleKeys(talk, box.current);
+        focusComposer(talk, box.current);
         if (at) reveal(still, rowFor(talk, entries.at.value));
         else still.toEnd();
       });
@@ -127,7 +127,7 @@ export function Log({ watch }: { watch: Watch }) {
                 )}
               </Problem>
             )}
-            {!entries.busy.value && !entries.error.value && entries.last.value && (items.length === 0 || entries.first.value) && !items.some(isSaid) && !watch.live.value && (
+            {!entries.busy.value && !entries.error.value && entries.last.value && (items.length === 0 || entries.first.value) && !items.some(isMessage) && !watch.live.value && (
               <Empty
                 icon="write"
                 title="No messages yet"
@@ -162,8 +162,8 @@ export function Log({ watch }: { watch: Watch }) {
   );
 }
 
-// settleKeys gives the focus to the composer of an empty session, with what was typed before.
-function settleKeys(talk: Talk, box: HTMLTextAreaElement | null): void {
+// focusComposer gives the focus to the composer of an empty session, with what was typed before.
+function focusComposer(talk: Talk, box: HTMLTextAreaElement | null): void {
   const empty = !talk.entries.items.peek().some((i) => i.card?.role) && !talk.entries.error.peek();
   if (!box || !empty) return releaseKeys();
   const elsewhere = document.querySelector("dialog[open]");
@@ -171,8 +171,8 @@ function settleKeys(talk: Talk, box: HTMLTextAreaElement | null): void {
   releaseKeys((typed) => talk.write(talk.draft.peek() + typed));
 }
 
-// isSaid reports whether an entry is more than a note, such as a title.
-function isSaid(i: Item): boolean {
+// isMessage reports whether an entry is more than a note, such as a title.
+function isMessage(i: Item): boolean {
   return !i.card || !!i.card.role || !!i.card.compaction || !!i.damage;
 }
 
@@ -233,31 +233,31 @@ function Tail({ talk }: { talk: Talk }) {
   const live = watch.live.value;
   return (
     <div class="log-tail">
-      {live && <Saying talk={talk} />}
+      {live && <StreamingAnswer talk={talk} />}
       {watch.compacting.value && <p class="log-state" role="status">Compacting: writing a summary…</p>}
       {!live && <Broken talk={talk} />}
     </div>
   );
 }
 
-function Saying({ talk }: { talk: Talk }) {
+function StreamingAnswer({ talk }: { talk: Talk }) {
   const { watch } = talk;
-  const { thinking, text, notice } = watch.saying.value;
+  const { thinking, text, notice } = watch.streaming.value;
   const last = talk.entries.items.value.at(-1)?.card;
   const same = last?.role === "assistant" || last?.role === "tool";
   const name = watch.session.value?.state?.model || "Assistant";
   return (
-    <article class={"said assistant saying" + (same ? " same" : "")} aria-label={`${name} is answering`}>
-      <header class="said-head">
-        <span class="said-who">{same ? "" : name}</span>
+    <article class={"message assistant streaming" + (same ? " same" : "")} aria-label={`${name} is answering`}>
+      <header class="message-head">
+        <span class="message-author">{same ? "" : name}</span>
       </header>
-      <div class="said-body">
+      <div class="message-body">
         {thinking.length > 0 && <Thinking blocks={thinking} on={text.length === 0} />}
-        <div class="saying-text" aria-live="polite" aria-atomic="false">
+        <div class="streaming-text" aria-live="polite" aria-atomic="false">
           <Growing class="prose" blocks={text} />
         </div>
         {notice && <p class="log-quiet">{notice}</p>}
-        {text.length === 0 && <p class="saying-dots" role="status" aria-label="Waiting for the answer"><i /><i /><i /></p>}
+        {text.length === 0 && <p class="streaming-dots" role="status" aria-label="Waiting for the answer"><i /><i /><i /></p>}
       </div>
     </article>
   );

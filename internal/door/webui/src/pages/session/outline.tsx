@@ -55,7 +55,7 @@ export function Outline({ talk, still, jump, close }: Props) {
   useEffect(() => {
     const changes = new Set(["turn.completed", "turn.failed", "head.moved", "compaction.completed", "compaction.undone"]);
     const asks = (e: Event) => e.name === "entry.appended" && (e.data as Entry).card?.role === "user";
-    return talk.watch.hear((e) => {
+    return talk.watch.subscribe((e) => {
       if (e.name === "head.moved") part.value = undefined; // the range may be gone
       if (changes.has(e.name) || asks(e)) course.reload();
     });
@@ -66,15 +66,15 @@ export function Outline({ talk, still, jump, close }: Props) {
     const s = still.scroller.current;
     if (!s) return;
     let frame = 0;
-    const look = () => {
+    const highlight = () => {
       cancelAnimationFrame(frame);
       frame = requestAnimationFrame(() => (now.value = turnAt(s, talk, turns)));
     };
-    look();
-    s.addEventListener("scroll", look, { passive: true });
+    highlight();
+    s.addEventListener("scroll", highlight, { passive: true });
     return () => {
       cancelAnimationFrame(frame);
-      s.removeEventListener("scroll", look);
+      s.removeEventListener("scroll", highlight);
     };
   }, [course.data, talk.entries.items.value]);
   useLayoutEffect(() => {

@@ -51,7 +51,7 @@ export function Raw({ session, watch }: TabProps) {
   useEffect(() => void load(false), [session.id]);
   useEffect(
     () =>
-      watch.hear((e) => {
+      watch.subscribe((e) => {
         if (e.name === "gap") lines.value = []; // positions may have changed
         if (e.name !== "entry.appended" && e.name !== "head.moved" && e.name !== "gap") return;
         if (busy.value) again.current = true;

@@ -110,8 +110,8 @@ const books = new Set(["firn.counters", "firn.usage", "firn.draft", "firn.queued
 function rowOf(item: Item): Row {
   const c = item.card;
   if (!c) return { key: item.key, kind: "gap", items: [item] };
-  const said = !!c.role || !!c.compaction || c.kind === "branch_summary";
-  return { key: item.key, kind: said ? "entry" : "notes", items: [item] };
+  const isMessage = !!c.role || !!c.compaction || c.kind === "branch_summary";
+  return { key: item.key, kind: isMessage ? "entry" : "notes", items: [item] };
 }
 
 // joined attaches an entry's results to their calls, if all are loaded.

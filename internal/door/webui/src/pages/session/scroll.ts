@@ -41,8 +41,8 @@ export function useStill(edge: Edge): Still {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const anchor = useRef<Anchor | null>(null);
-  const told = useRef(edge);
-  told.current = edge;
+  const onEdge = useRef(edge);
+  onEdge.current = edge;
   const end = useMemo(() => signal(true), []);
 
   const self = useMemo(() => {
@@ -75,12 +75,12 @@ export function useStill(edge: Edge): Still {
     const edges = () => {
       const s = scroller.current;
       if (!s || !s.clientHeight) return;
-      if (s.scrollTop < near) told.current("top", beyond(1));
-      if (s.scrollHeight - s.scrollTop - s.clientHeight < near) told.current("bottom", beyond(-1));
+      if (s.scrollTop < near) onEdge.current("top", beyond(1));
+      if (s.scrollHeight - s.scrollTop - s.clientHeight < near) onEdge.current("bottom", beyond(-1));
     };
     // Only scrolling up leaves the end, not new entries below.
     let top = 0;
-    const look = () => {
+    const onScroll = () => {
       const s = scroller.current!;
       const reached = s.scrollHeight - s.scrollTop - s.clientHeight <= atEnd;
       if (end.peek() && !reached && s.scrollTop >= top - 1) return hold();
@@ -117,7 +117,7 @@ export function useStill(edge: Edge): Still {
       return true;
     };
     const first = () => (remember(), anchor.current?.el.dataset["entry"]);
-    return { look, hold, toEnd, reveal, first };
+    return { onScroll, hold, toEnd, reveal, first };
   }, []);
 
   useLayoutEffect(() => {
@@ -125,10 +125,10 @@ export function useStill(edge: Edge): Still {
     const watch = new ResizeObserver(self.hold);
     watch.observe(s);
     watch.observe(content.current!);
-    s.addEventListener("scroll", self.look, { passive: true });
+    s.addEventListener("scroll", self.onScroll, { passive: true });
     return () => {
       watch.disconnect();
-      s.removeEventListener("scroll", self.look);
+      s.removeEventListener("scroll", self.onScroll);
     };
   }, []);
 

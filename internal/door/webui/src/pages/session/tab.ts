@@ -1,4 +1,4 @@
-// TabProps are the properties of a session tab. watch.hear(f) subscribes to events and returns the
+// TabProps are the properties of a session tab. watch.subscribe(f) subscribes to events and returns the
 // unsubscribe function.
 import type { Session } from "../../wire";
 import type { Watch } from "./watch";

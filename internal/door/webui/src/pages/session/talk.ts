@@ -234,10 +234,10 @@ export class Talk {
     const own = removed.filter((m) => !m.sender);
     const others = removed.length - own.length;
     if (own.length) this.giveBack(own);
-    const said = ["Stopped."];
-    if (own.length) said.push(`${plural(own.length, "queued message")} ${own.length === 1 ? "is" : "are"} back in the message box.`);
-    if (others) said.push(`${plural(others, "message")} of others ${others === 1 ? "was" : "were"} removed from the queue.`);
-    notify(said.join(" "));
+    const sentences = ["Stopped."];
+    if (own.length) sentences.push(`${plural(own.length, "queued message")} ${own.length === 1 ? "is" : "are"} back in the message box.`);
+    if (others) sentences.push(`${plural(others, "message")} of others ${others === 1 ? "was" : "were"} removed from the queue.`);
+    notify(sentences.join(" "));
   }
 
   link(entry: string): void {

@@ -40,14 +40,14 @@ export function TimelineDialog({ talk, entry, close }: { talk: Talk; entry: stri
     };
     void load();
     let timer = 0;
-    const unhear = talk.watch.hear((e) => {
+    const unsubscribe = talk.watch.subscribe((e) => {
       if (steps.has(e.name)) timer ||= window.setTimeout(() => ((timer = 0), void load()), 500);
     });
     const box = el.current!;
     return () => {
       gone = true;
       clearTimeout(timer);
-      unhear();
+      unsubscribe();
       bundle?.end(box);
     };
   }, [entry, again]);

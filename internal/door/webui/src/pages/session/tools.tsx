@@ -91,22 +91,22 @@ export function ToolLine({ call, result, running, talk, owner, chain, folded }: 
 // Chain is the conversation of a sub-agent. Its first message is the prompt, which the call shows.
 function Chain({ items, talk }: { items: readonly Item[]; talk: Talk }) {
   const [open, setOpen] = useState(false);
-  const said = items.slice(items[0]?.card?.sidechain === "user" ? 1 : 0);
-  if (said.length === 0) return null;
+  const messages = items.slice(items[0]?.card?.sidechain === "user" ? 1 : 0);
+  if (messages.length === 0) return null;
   return (
     <div class="chain">
       <button type="button" class="fold-line" aria-expanded={open} onClick={() => setOpen(!open)}>
         <Icon name={open ? "down" : "right"} />
         <span class="fold-name">Conversation of the sub-agent</span>
-        <span class="fold-preview">{plural(said.length, "message")}</span>
+        <span class="fold-preview">{plural(messages.length, "message")}</span>
       </button>
       {open &&
-        said.map((i) => (
+        messages.map((i) => (
           <div key={i.key} class={"chain-message chain-" + i.card!.sidechain}>
             {(i.card!.blocks ?? []).map((b, n) =>
               b.kind === "call" ? (
-                <ToolLine key={n} call={b} result={chainResult(said, b)} talk={talk} owner={i.card} folded />
-              ) : b.kind === "result" && hasCall(said, b) ? null : (
+                <ToolLine key={n} call={b} result={chainResult(messages, b)} talk={talk} owner={i.card} folded />
+              ) : b.kind === "result" && hasCall(messages, b) ? null : (
                 <div key={n}>
                   <Html class={b.kind === "text" ? "prose nested" : "tool-text"} html={b.html ?? ""} />
                   <Whole block={b} talk={talk} owner={i.card!.id} />
@@ -119,13 +119,13 @@ function Chain({ items, talk }: { items: readonly Item[]; talk: Talk }) {
   );
 }
 
-function hasCall(said: readonly Item[], result: Block): boolean {
-  return said.some((i) => i.card!.blocks?.some((b) => b.kind === "call" && b.call === result.call));
+function hasCall(messages: readonly Item[], result: Block): boolean {
+  return messages.some((i) => i.card!.blocks?.some((b) => b.kind === "call" && b.call === result.call));
 }
 
 // chainResult returns the result of a call of a sub-agent.
-function chainResult(said: readonly Item[], call: Block): Result | undefined {
-  for (const item of said) {
+function chainResult(messages: readonly Item[], call: Block): Result | undefined {
+  for (const item of messages) {
     const block = item.card!.blocks?.find((b) => b.kind === "result" && b.call === call.call);
     if (block) return { block, item, more: [] };
   }

@@ -18,7 +18,7 @@ import type { Watch } from "./watch";
 export function Tree({ session, watch }: TabProps) {
   const older = param("older");
   const tree = useLoad<WireTree>(`${session.id} ${older}`, (signal) => get(sessionPath(session.id, "tree"), { cursor: older, limit: 4000 }, signal));
-  useEffect(() => watch.hear((e) => changes.has(e.name) && tree.reload()), [watch]);
+  useEffect(() => watch.subscribe((e) => changes.has(e.name) && tree.reload()), [watch]);
   const shape = useMemo(() => tree.data && shapeOf(tree.data.nodes ?? [], tree.data.total), [tree.data]);
   const [left, right] = param("compare").split(",");
   if (tree.error) return <Problem error={tree.error} retry={tree.reload} />;

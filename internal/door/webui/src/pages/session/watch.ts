@@ -6,8 +6,8 @@ import { Stream } from "../../live";
 import { noteRunning } from "../../running";
 import type { Approval, ApprovalPage, Entry, Event, Growth, Notice, Problem as WireProblem, Session, Tool, Usage } from "../../wire";
 
-// Saying is a streaming answer.
-export interface Saying {
+// Streaming is a streaming answer.
+export interface Streaming {
   // entry is the future ID of the answer.
   entry: string;
   thinking: readonly string[];
@@ -16,16 +16,16 @@ export interface Saying {
   notice: string;
 }
 
-const nothing: Saying = { entry: "", thinking: [], text: [], notice: "" };
+const nothing: Streaming = { entry: "", thinking: [], text: [], notice: "" };
 
-export type Hear = (e: Event) => void;
+export type EventHandler = (e: Event) => void;
 
 export class Watch {
   readonly session = signal<Session | undefined>(undefined);
   readonly error = signal<Problem | undefined>(undefined);
-  // live is set while a turn runs; saying is its answer so far.
+  // live is set while a turn runs; streaming is its answer so far.
   readonly live = signal(false);
-  readonly saying = signal<Saying>(nothing);
+  readonly streaming = signal<Streaming>(nothing);
   // calls are the running tools by call ID.
   readonly calls = signal<ReadonlyMap<string, Tool>>(new Map());
   // failed is the error of the last turn.
@@ -34,7 +34,7 @@ export class Watch {
   // approvals are the tool calls that wait for a yes or no.
   readonly approvals = signal<readonly Approval[]>([]);
 
-  private hearers = new Set<Hear>();
+  private handlers = new Set<EventHandler>();
   private stream: Stream | undefined;
   private timer = 0;
   private closed = false;
@@ -54,10 +54,10 @@ export class Watch {
     this.stream?.close();
   }
 
-  // hear subscribes to all events and returns the unsubscribe function.
-  hear(f: Hear): () => void {
-    this.hearers.add(f);
-    return () => this.hearers.delete(f);
+  // subscribe subscribes to all events and returns the unsubscribe function.
+  subscribe(f: EventHandler): () => void {
+    this.handlers.add(f);
+    return () => this.handlers.delete(f);
   }
 
   // load fetches the session. One request runs at a time, and one more for all events meanwhile.
@@ -142,7 +142,7 @@ export class Watch {
 
   private over(): void {
     this.live.value = false;
-    this.saying.value = nothing;
+    this.streaming.value = nothing;
     this.calls.value = new Map();
   }
 
@@ -150,7 +150,7 @@ export class Watch {
     noteRunning(e);
     batch(() => {
       this.note(e);
-      for (const f of this.hearers) f(e);
+      for (const f of this.handlers) f(e);
     });
   }
 
@@ -185,7 +185,7 @@ export class Watch {
         return this.tool(e.name, e.data as Tool);
       case "retry":
       case "notice":
-        this.saying.value = { ...this.saying.value, notice: (e.data as Notice).text };
+        this.streaming.value = { ...this.streaming.value, notice: (e.data as Notice).text };
         return;
       case "window.usage":
         return this.usage(e.data as Usage);
@@ -208,15 +208,15 @@ export class Watch {
   private grow(g: Growth): void {
     const kind = g.thinking ? "thinking" : "text";
     const entry = g.entry ?? "";
-    const now = this.saying.value.entry === entry ? this.saying.value : { ...nothing, entry };
-    this.saying.value = { ...now, notice: "", [kind]: [...now[kind].slice(0, g.from), ...(g.blocks ?? [])] };
+    const now = this.streaming.value.entry === entry ? this.streaming.value : { ...nothing, entry };
+    this.streaming.value = { ...now, notice: "", [kind]: [...now[kind].slice(0, g.from), ...(g.blocks ?? [])] };
   }
 
   // Drop the streaming answer once it is in the log.
   private appended(e: Event): void {
     const card = (e.data as Entry | undefined)?.card;
-    const entry = this.saying.value.entry;
-    if (card?.role === "assistant" && (!entry || entry === card.id)) this.saying.value = nothing;
+    const entry = this.streaming.value.entry;
+    if (card?.role === "assistant" && (!entry || entry === card.id)) this.streaming.value = nothing;
     else if (card?.kind !== "message") this.soon();
   }
 

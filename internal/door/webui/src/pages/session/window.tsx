@@ -22,7 +22,7 @@ const parts: [name: string, of: (t: WindowTotals) => number][] = [
 
 export function Window({ session, watch }: TabProps) {
   const loaded = useGet<WireWindow>(sessionPath(session.id, "window"));
-  useEffect(() => watch.hear((e) => changes.has(e.name) && loaded.reload()), [watch]);
+  useEffect(() => watch.subscribe((e) => changes.has(e.name) && loaded.reload()), [watch]);
   if (loaded.error) return <Problem error={loaded.error} retry={loaded.reload} />;
   const w = loaded.data;
   if (!w) return <Skeleton />;

@@ -171,7 +171,7 @@ interface ChoiceProps {
 }
 
 function Choice({ name, label, chosen, choices, any = "any", none }: ChoiceProps) {
-  const said = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
+  const shownValue = choices.find(([value]) => value === chosen)?.[1] ?? chosen;
   // Another field starts in its usual order.
   const set = (value: string) => setQuery({ [name]: value, ...(name === "sort" ? { order: "" } : {}) }, { push: true });
   const items = [
@@ -180,10 +180,10 @@ function Choice({ name, label, chosen, choices, any = "any", none }: ChoiceProps
     ...(choices.length === 0 && none ? [{ label: none, disabled: true }] : []),
   ];
   return (
-    <Menu label={chosen ? `${label}: ${said}` : label} class={"button quiet choice" + (chosen ? " on" : "")} items={items}>
+    <Menu label={chosen ? `${label}: ${shownValue}` : label} class={"button quiet choice" + (chosen ? " on" : "")} items={items}>
       {chosen ? (
         <>
-          <span class="choice-label">{label}</span> {said}
+          <span class="choice-label">{label}</span> {shownValue}
         </>
       ) : (
         label

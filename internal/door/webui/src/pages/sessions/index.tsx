@@ -24,7 +24,7 @@ const chosen = signal<ReadonlySet<string>>(new Set());
 const active = signal("");
 
 // Events that affect the list.
-const telling = /^(session\.updated|turn\.|head\.moved|compaction\.completed|compaction\.undone|entry\.appended)/;
+const listEvents = /^(session\.updated|turn\.|head\.moved|compaction\.completed|compaction\.undone|entry\.appended)/;
 
 interface Ask {
   what: "tag" | "export" | "rename";
@@ -39,7 +39,7 @@ function useList(filter: Filter, sorting: Sorting): SessionList {
   useStream("/v1/events", {}, {
     event: (e: Event) => {
       noteRunning(e);
-      if (telling.test(e.name) && list.touch(e)) soon();
+      if (listEvents.test(e.name) && list.touch(e)) soon();
     },
     opened: (again) => {
       if (again && list.touch()) soon();
