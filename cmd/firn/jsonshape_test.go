@@ -222,7 +222,7 @@ func (m *jsonMembers) lines(before map[string]jsonLine) map[string]jsonLine {
 
 const jsonPreface = `# JSON output
 
-What each command prints with ` + "`--json`" + `. This page is written by a test, which runs every command and fails if a member has no line here, or
+What each command prints with ` + "`--json`" + `. A test generates this page: it runs every command and fails if a member has no line here, or
 if one that is always printed is missing. ` + "`[]`" + ` is each item of an array, ` + "`NAME`" + ` any name, ` + "`?`" + ` marks members that may be missing, and
 deeper objects are not listed. A line ` + "`.`" + ` is the whole result. Commands that print several objects print one per line, all with these members. Entries of sessions are
 described in [format.md](format.md), errors and exit codes in [scripting.md](scripting.md#exit-codes).

@@ -8,10 +8,10 @@ import (
 // preface is the start of the documentation.
 const preface = `# Settings
 
-This page is written by a test from the settings themselves; see internal/ops/config.
+A test generates this page from the settings in internal/ops/config.
 
-Every setting has a default, and no file is needed. What is set counts in this
-order, the later over the earlier:
+Every setting has a default, so no file is needed. Values are taken from these places; later ones
+override earlier ones:
 
 1. the default,
 2. the file: ` + "`firn.toml`" + ` in the home (` + "`~/.firn`" + `), or the file that ` + "`FIRN_CONFIG`" + ` names,
@@ -19,20 +19,19 @@ order, the later over the earlier:
    underscores for each dot, such as ` + "`FIRN_GATEWAY__LISTEN`" + `,
 4. flags of the command.
 
-A key that firn does not know is an error, as is a value that is not allowed:
-nothing works with half of its settings. ` + "`firn config check`" + ` finds everything that is
-wrong at once, with its line, and says what was probably meant. A gateway that
-runs reads the file again on SIGHUP and keeps its settings if the new ones are
-wrong. Settings marked *restart* count when it is started the next time.
+An unknown key or an invalid value is an error, and firn does not start with it.
+` + "`firn config check`" + ` lists all errors at once, each with its line and a suggestion. A running
+gateway reads the file again on SIGHUP, and keeps its settings if the file has errors. Settings
+marked *restart* take effect at its next start.
 
 - A *time* has units: ` + "`\"30s\"`" + `, ` + "`\"5m\"`" + `, ` + "`\"1h30m\"`" + `, ` + "`\"30d\"`" + `, ` + "`\"2w\"`" + `.
 - A *size* is a number of bytes, or has a unit: ` + "`\"10mb\"`" + ` is ten million, ` + "`\"10mib\"`" + ` is
   10 × 1,048,576.
-- A *path* may begin with ` + "`~`" + `, your home directory, or ` + "`<home>`" + `, that of firn. In the file,
-  others count from the file's directory.
-- A *name* has small letters, digits, ` + "`-`" + ` and ` + "`_`" + `.
+- A *path* may begin with ` + "`~`" + `, your home directory, or ` + "`<home>`" + `, firn's home. Relative paths in
+  the file start at the file's directory.
+- A *name* has lowercase letters, digits, ` + "`-`" + ` and ` + "`_`" + `.
 - A *model* is ` + "`provider/model`" + `, such as ` + "`anthropic/claude-sonnet-4-5`" + `.
-- In variables a list has commas between its items. What is empty is not set.
+- In variables, the items of a list are separated by commas. An empty variable is not set.
 
 Some variables are shorter than their paths:
 
@@ -40,15 +39,15 @@ Some variables are shorter than their paths:
 |---|---|
 | ` + "`FIRN_HOME`" + ` | ` + "`home`" + ` |
 | ` + "`FIRN_CONFIG`" + ` | settings file |
-| ` + "`FIRN_MODEL`" + ` | ` + "`defaults.model`" + `, and the model of the default agent, whatever its table says |
+| ` + "`FIRN_MODEL`" + ` | ` + "`defaults.model`" + `, and the model of the default agent, regardless of its table |
 | ` + "`FIRN_AGENT`" + ` | ` + "`default_agent`" + ` |
 | ` + "`FIRN_STORE`" + ` | ` + "`store.url`" + ` |
 | ` + "`FIRN_GATEWAY`" + ` | ` + "`client.gateway`" + ` |
 | ` + "`FIRN_TOKEN`" + ` | the token for a gateway over TCP |
 
-Secrets are never in the file. Settings that end in ` + "`_env`" + ` name the variable that holds
-one, those that end in ` + "`_file`" + ` a file that does: on one line, but for those of a cluster,
-which are files as NATS and TLS have them.
+Secrets are never in the file. Settings that end in ` + "`_env`" + ` name a variable that holds a secret,
+those that end in ` + "`_file`" + ` a file. It has the secret on one line; the files of a cluster have the
+formats of NATS and TLS.
 
 An example:
 
@@ -200,7 +199,7 @@ func typeOf(f Field) string {
 func defaultOf(f Field) string {
 	switch {
 	case f.Needed:
-		return "*needed*"
+		return "*required*"
 	case f.Default == "" || f.Default == `""` || f.Default == "[]":
 		return ""
 	}

@@ -29,16 +29,16 @@ const cliPreface = `# The command line
 This page is generated from the commands in internal/term/cli by a test. ` + "`firn help`" + ` prints
 the same text, and so do the manual pages: ` + "`firn help --man ~/.local/share/man/man1 && man firn`" + `.
 
-What a command prints on stdout is its result and nothing else, for people, or with ` + "`--json`" + ` for
-programs. Progress and errors go to stderr; an error is a sentence and a hint, with ` + "`--json`" + ` an
-object ` + "`{\"error\":{\"kind\":…,\"message\":…,\"hint\":…}}`" + `. Commands that change something print what
-undoes it, and many can be asked with ` + "`--plan`" + ` what they would do.
+A command prints only its result on stdout: text for people, or JSON with ` + "`--json`" + `. Progress and
+errors go to stderr. An error is a sentence and a hint, or with ` + "`--json`" + ` an object
+` + "`{\"error\":{\"kind\":…,\"message\":…,\"hint\":…}}`" + `. Commands that change something print the command that
+undoes it; with ` + "`--plan`" + `, many only show what they would do.
 
-While a gateway serves the home, all commands talk to it; otherwise they open the home
-themselves, several at a time if need be. ` + "`--gateway`" + ` talks to one elsewhere.
+While a gateway serves the home, all commands use it; otherwise they open the home themselves,
+several at a time if necessary. ` + "`--gateway`" + ` uses a gateway elsewhere.
 
-Tab completes commands, flags, sessions, keys, agents, models, formats and settings once the
-shell has been told how: [` + "`firn completion`" + `](#firn-completion).`
+After [` + "`firn completion`" + `](#firn-completion) is set up, Tab completes commands, flags, sessions, keys,
+agents, models, formats and settings.`
 
 // testProgram returns a program for inspecting its commands, with all providers.
 func testProgram() *program {
