@@ -20,15 +20,15 @@ func TestDependencies(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := make(map[string]dependency)
+	seen := make(map[string]dependency)
 	for _, m := range regexp.MustCompile(`(?m)^\| ([a-z0-9.-]+\.[a-z]+/\S+) \| (?:(v\S+) \| )?(\S+) \|`).FindAllStringSubmatch(string(page), -1) {
-		said[m[1]] = dependency{m[2], m[3]}
+		seen[m[1]] = dependency{m[2], m[3]}
 	}
 	needed := make(map[string]bool)
 	for _, dir := range []string{".", filepath.Join("proving", "interop", "sdk"), filepath.Join("proving", "s3"), "tools", filepath.Join("tools", "nfpm")} {
 		for path, version := range requiredIn(t, dir) {
 			needed[path] = true
-			d, ok := said[path]
+			d, ok := seen[path]
 			if !ok {
 				t.Errorf("%s is required by the module in %s, but docs/dependencies.md does not list it", path, dir)
 				continue
@@ -41,7 +41,7 @@ func TestDependencies(t *testing.T) {
 			}
 		}
 	}
-	for path := range said {
+	for path := range seen {
 		if !needed[path] {
 			t.Errorf("docs/dependencies.md lists %s, which no module requires", path)
 		}

@@ -100,14 +100,14 @@ func TestSystemsFindsFaults(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		said := fmt.Sprint(faults)
+		content := fmt.Sprint(faults)
 		for _, w := range want {
-			if !strings.Contains(said, w) {
-				t.Errorf("on %s nothing reports %q: %s", system, w, said)
+			if !strings.Contains(content, w) {
+				t.Errorf("on %s nothing reports %q: %s", system, w, content)
 			}
 		}
-		if system == "linux/arm64" && strings.Contains(said, "undefined: here") {
-			t.Errorf("on %s a fault of another system is reported: %s", system, said)
+		if system == "linux/arm64" && strings.Contains(content, "undefined: here") {
+			t.Errorf("on %s a fault of another system is reported: %s", system, content)
 		}
 	}
 }
@@ -146,11 +146,11 @@ func (r *reading) all(pattern string) (ours int, faults []error, err error) {
 	cmd := exec.Command("go", "list", "-e", "-deps", "-test", "-json=ImportPath,Dir,Name,GoFiles,ImportMap,Module,Error", pattern)
 	cmd.Dir = r.dir
 	cmd.Env = append(os.Environ(), "GOOS="+goos, "GOARCH="+goarch, "CGO_ENABLED=0", "GOFLAGS=")
-	var said strings.Builder
-	cmd.Stderr = &said
+	var output strings.Builder
+	cmd.Stderr = &output
 	out, err := cmd.Output()
 	if err != nil {
-		return 0, nil, fmt.Errorf("list the packages for %s: %w: %s", r.system, err, said.String())
+		return 0, nil, fmt.Errorf("list the packages for %s: %w: %s", r.system, err, output.String())
 	}
 	for d := json.NewDecoder(strings.NewReader(string(out))); ; {
 		var p listed

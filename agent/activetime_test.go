@@ -12,17 +12,17 @@ import (
 // without the user's own time and without long pauses.
 func TestActiveTime(t *testing.T) {
 	begin := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
-	said := func(role firn.Role, after time.Duration) firn.Entry {
+	text := func(role firn.Role, after time.Duration) firn.Entry {
 		e := firn.NewEntry(&firn.Message{Role: role, Parts: []firn.Part{firn.Text{Text: "x"}}})
 		e.Time = begin.Add(after)
 		return e
 	}
 	var c agent.Counters
 	for _, e := range []firn.Entry{
-		said(firn.RoleUser, 0), said(firn.RoleAssistant, 2*time.Second), said(firn.RoleToolResult, 5*time.Second), said(firn.RoleAssistant, 6*time.Second),
-		said(firn.RoleUser, time.Minute), said(firn.RoleAssistant, time.Minute+500*time.Millisecond),
-		said(firn.RoleUser, time.Hour), said(firn.RoleAssistant, 9*time.Hour), // it was interrupted, and answered in the morning
-		said(firn.RoleUser, 10*time.Hour), said(firn.RoleAssistant, 10*time.Hour-time.Minute), // a clock was set back
+		text(firn.RoleUser, 0), text(firn.RoleAssistant, 2*time.Second), text(firn.RoleToolResult, 5*time.Second), text(firn.RoleAssistant, 6*time.Second),
+		text(firn.RoleUser, time.Minute), text(firn.RoleAssistant, time.Minute+500*time.Millisecond),
+		text(firn.RoleUser, time.Hour), text(firn.RoleAssistant, 9*time.Hour), // it was interrupted, and answered in the morning
+		text(firn.RoleUser, 10*time.Hour), text(firn.RoleAssistant, 10*time.Hour-time.Minute), // a clock was set back
 	} {
 		c.Add(e)
 	}

@@ -473,13 +473,13 @@ func TestRewindDuringAnswer(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	var said []string
+	var texts []string
 	for _, e := range path.Entries {
 		if m, ok := e.Body.(*firn.Message); ok {
-			said = append(said, m.Text())
+			texts = append(texts, m.Text())
 		}
 	}
-	want(t, strings.Join(said, " "), "one One. three Three.")
+	want(t, strings.Join(texts, " "), "one One. three Three.")
 	if !strings.Contains(b.log(), "Too late.") {
 		t.Error("the answer is lost")
 	}

@@ -107,8 +107,8 @@ func blind(text string, names ...string) string {
 func TestChildHasItsParentsBounds(t *testing.T) {
 	for name, bounds := range map[string]route.Bounds{"nothing": {}, "a key": route.BoundTo(nil, []string{"agent:main:own"}), "owner": route.Everything()} {
 		var seen []route.Bounds
-		b := playOn(t, asked(func(req provider.Request, said string) scripted.Step {
-			switch said {
+		b := playOn(t, asked(func(req provider.Request, message string) scripted.Step {
+			switch message {
 			case "go":
 				return spawn("look", "")
 			case "look":
@@ -133,7 +133,7 @@ func TestChildHasItsParentsBounds(t *testing.T) {
 // TestBoundsNarrow checks that unanswered messages before a turn and messages during it
 // narrow its bounds to the intersection.
 func TestBoundsNarrow(t *testing.T) {
-	said := func(text, by string) firn.Entry {
+	content := func(text, by string) firn.Entry {
 		e := firn.UserText(text)
 		e.Extra = firn.Fields{{Name: "by", Value: []byte(`"` + by + `"`)}}
 		return e
@@ -145,13 +145,13 @@ func TestBoundsNarrow(t *testing.T) {
 	b.Tools = []tool.Tool{tool.Func("look", "", nil, func(ctx context.Context, _ json.RawMessage) (tool.Result, error) {
 		seen = append(seen, agent.BoundsOf(ctx))
 		if len(seen) == 1 {
-			if _, err := b.Store.Append(ctx, b.id, store.Any, said("more", "ab")); err != nil {
+			if _, err := b.Store.Append(ctx, b.id, store.Any, content("more", "ab")); err != nil {
 				return tool.Result{}, err
 			}
 		}
 		return tool.TextResult("seen"), nil
 	})}
-	if _, err := b.Store.Append(t.Context(), b.id, store.Start, firn.Entry{Body: &firn.Header{Session: b.id}}, said("one", "a")); err != nil {
+	if _, err := b.Store.Append(t.Context(), b.id, store.Start, firn.Entry{Body: &firn.Header{Session: b.id}}, content("one", "a")); err != nil {
 		t.Fatal(err)
 	}
 	injected := []string{}

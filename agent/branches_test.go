@@ -34,21 +34,21 @@ func TestBranches(t *testing.T) {
 		random := rand.New(rand.NewPCG(seed, 1))
 		var tree firn.Tree
 		var b branches
-		var said []firn.EntryID
+		var texts []firn.EntryID
 		add := func(kind firn.Kind, parent firn.EntryID) {
 			g := firn.Glance{Kind: kind, ID: firn.EntryID(fmt.Sprint("e", tree.Len())), Parent: parent}
 			tree.Add(firn.Pos(tree.Len()), g)
 			b.add(g)
 			if kind != firn.KindHead {
-				said = append(said, g.ID)
+				texts = append(texts, g.ID)
 			}
 		}
 		for range 40 {
 			switch n := random.IntN(10); {
-			case n < 3 && len(said) > 0:
-				add(firn.KindHead, said[random.IntN(len(said))])
-			case n == 3 && len(said) > 0: // as other tools do: without a head entry
-				add(firn.KindMessage, said[random.IntN(len(said))])
+			case n < 3 && len(texts) > 0:
+				add(firn.KindHead, texts[random.IntN(len(texts))])
+			case n == 3 && len(texts) > 0: // as other tools do: without a head entry
+				add(firn.KindMessage, texts[random.IntN(len(texts))])
 			case n == 4 && !b.moved && b.last != "": // the end of a turn, and a restart
 				left := slices.Clone(b.left)
 				parent := b.last

@@ -171,9 +171,9 @@ func (b *workbench) old() {
 	for range 6 {
 		var entries []firn.Entry
 		for i := range 250 {
-			said := firn.AssistantText("yes")
-			said.Body.(*firn.Message).Usage = &firn.Usage{Input: 2, Output: 1, Total: 3}
-			entries = append(entries, firn.UserText(fmt.Sprint("asked ", i)), said)
+			text := firn.AssistantText("yes")
+			text.Body.(*firn.Message).Usage = &firn.Usage{Input: 2, Output: 1, Total: 3}
+			entries = append(entries, firn.UserText(fmt.Sprint("asked ", i)), text)
 		}
 		if _, err := b.Store.Append(b.t.Context(), b.id, store.Any, entries...); err != nil {
 			b.t.Fatal(err)

@@ -24,8 +24,8 @@ func (s guardedModel) Stream(ctx context.Context, req provider.Request) iter.Seq
 		stopped := ctx.Done()
 		for {
 			select {
-			case said, ok := <-w.events:
-				if !ok || !yield(said.event, said.err) || said.err != nil {
+			case result, ok := <-w.events:
+				if !ok || !yield(result.event, result.err) || result.err != nil {
 					return
 				}
 			case <-stopped:

@@ -145,7 +145,7 @@ func (l *ledger) recordForeign(rec *firn.Record) {
 	if l.onForeign != nil {
 		l.onForeign(entry)
 	}
-	if _, said := messageWithRole(entry, firn.RoleUser); said {
+	if _, isUser := messageWithRole(entry, firn.RoleUser); isUser {
 		l.newInput = true
 	}
 }

@@ -93,7 +93,7 @@ func (t *turn) previewInjected() error {
 	t.ctx, t.bounds = withTurnBounds(withSession(t.ctx, t.log.id), BoundsOf(t.ctx))
 	for _, e := range slices.Backward(t.path.Entries) {
 		if m, ok := messageWithRole(e, firn.RoleUser); ok {
-			t.said = m.Text()
+			t.prompt = m.Text()
 			t.narrow(e)
 			break
 		}

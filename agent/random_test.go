@@ -183,8 +183,8 @@ func (l *life) answer(n int) scripted.Step {
 // turn runs a turn, which may fail as models fail. If it succeeds, everything is answered.
 func (l *life) turn() {
 	l.now = l.now.Add(time.Duration(l.dice.IntN(10)) * time.Minute)
-	said := strings.Repeat("ipsum ", 1+l.dice.IntN(500))
-	failure := l.run(agent.TextInput(said))
+	text := strings.Repeat("ipsum ", 1+l.dice.IntN(500))
+	failure := l.run(agent.TextInput(text))
 	l.a.Wait() // for the title
 	var loop *agent.Loop
 	var big *compact.TooBig

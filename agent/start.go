@@ -48,11 +48,11 @@ func (t starter) tryStart() (started Started, batch []firn.Entry, err error) {
 		batch = append(batch, sealed)
 		started.Recovered = true
 	}
-	said, err := t.inputEntries(&started)
+	input, err := t.inputEntries(&started)
 	if err != nil {
 		return started, nil, err
 	}
-	if batch = append(batch, said...); len(batch) > 0 {
+	if batch = append(batch, input...); len(batch) > 0 {
 		err = t.log.tryAppend(t.ctx, t.log.st.Append, batch)
 	}
 	return started, batch, err
@@ -73,13 +73,13 @@ func (t starter) inputEntries(started *Started) ([]firn.Entry, error) {
 		if !unanswered(t.path) {
 			return nil, fmt.Errorf("continue session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
 		}
-		t.said = lastUserText(t.path)
+		t.prompt = lastUserText(t.path)
 		return nil, nil
 	}
 	if blankParts(t.in.Parts) {
 		return nil, fmt.Errorf("start a turn of session %s: the message is empty: %w", t.log.id, firn.ErrInvalid)
 	}
-	t.said = firn.JoinText(t.in.Parts)
+	t.prompt = firn.JoinText(t.in.Parts)
 	known, err := t.hasEntry(t.in.ID)
 	if err != nil {
 		return nil, err
@@ -138,8 +138,8 @@ func (t starter) loadPath() error {
 		t.path = window.Path{}
 	}
 	t.first = t.path.Compaction == nil && !slices.ContainsFunc(t.path.Entries, func(e firn.Entry) bool {
-		_, said := messageWithRole(e, firn.RoleUser)
-		return said
+		_, isUser := messageWithRole(e, firn.RoleUser)
+		return isUser
 	})
 	return nil
 }
@@ -292,7 +292,7 @@ func (t starter) firstTitle() []firn.Entry {
 	if !t.first || t.a.NoTitles || titled(t.path) || t.path.End != store.Start && userTitled(t.ctx, t.a.Store, t.log.id) {
 		return nil
 	}
-	name := promptTitle(t.said)
+	name := promptTitle(t.prompt)
 	if name == "" {
 		return nil
 	}
@@ -312,12 +312,12 @@ const titleLen = 60
 
 // promptTitle makes a title from a user message: its first line, or the words that matter in
 // it if the line is too long or is only a greeting.
-func promptTitle(said string) string {
-	line := strings.Join(strings.Fields(firstLine(said)), " ")
-	if n := len([]rune(line)); n <= titleLen && (n > shortTitle || strings.TrimSpace(said) == line) {
+func promptTitle(prompt string) string {
+	line := strings.Join(strings.Fields(firstLine(prompt)), " ")
+	if n := len([]rune(line)); n <= titleLen && (n > shortTitle || strings.TrimSpace(prompt) == line) {
 		return line
 	}
-	return cmp.Or(title.Of(said), firn.CutText(line, titleLen))
+	return cmp.Or(title.Of(prompt), firn.CutText(line, titleLen))
 }
 
 // shortTitle is the length of a first line that says too little, such as a greeting, if more

@@ -23,13 +23,13 @@ const (
 // startNaming generates a title in the background after the first exchange with text. A
 // title set by the user always takes precedence.
 func (t *turn) startNaming() {
-	if t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.said == "" || !unnamed(t.path) {
+	if t.a.NoTitles || t.out.Err != nil || t.out.Silent || t.out.Text == "" || t.prompt == "" || !unnamed(t.path) {
 		return
 	}
 	a, id, model, auth := t.a, t.log.id, t.model, t.path.Chosen.Auth
-	said, answer := firstExchange(t.path)
-	if said == "" || answer == "" {
-		said, answer = t.said, t.out.Text
+	question, answer := firstExchange(t.path)
+	if question == "" || answer == "" {
+		question, answer = t.prompt, t.out.Text
 	}
 	if _, named := a.naming.LoadOrStore(id, true); named {
 		return // the naming after the previous exchange is still running
@@ -40,29 +40,29 @@ func (t *turn) startNaming() {
 		defer cancel()
 		// The naming after the previous exchange may have ended during this one.
 		if path, err := window.Collect(a.Store.ReadBack(ctx, id, store.End)); err == nil && unnamed(path) && !userTitled(ctx, a.Store, id) {
-			a.nameSession(ctx, id, model, said, answer)
+			a.nameSession(ctx, id, model, question, answer)
 		}
 	})
 }
 
 // firstExchange returns the first user message of a session and the first answer to it, which
 // may be of another tool that the session was continued from. They are empty if there are none.
-func firstExchange(p window.Path) (said, answer string) {
+func firstExchange(p window.Path) (question, answer string) {
 	for _, e := range p.Entries {
 		m, ok := e.Body.(*firn.Message)
 		if !ok {
 			continue
 		}
 		switch {
-		case m.Role == firn.RoleUser && said == "":
-			said = strings.TrimSpace(m.Text())
-		case m.Role == firn.RoleAssistant && said != "":
+		case m.Role == firn.RoleUser && question == "":
+			question = strings.TrimSpace(m.Text())
+		case m.Role == firn.RoleAssistant && question != "":
 			if answer = strings.TrimSpace(m.Text()); answer != "" {
-				return said, answer
+				return question, answer
 			}
 		}
 	}
-	return said, answer
+	return question, answer
 }
 
 // userTitled reports whether the user has named a session, on any branch.
@@ -95,9 +95,9 @@ func unnamed(p window.Path) bool {
 
 // nameSession asks the model for a title and stores it. On failure the session keeps its
 // current title.
-func (a *Agent) nameSession(ctx context.Context, id firn.ID, model provider.Model, said, answer string) {
+func (a *Agent) nameSession(ctx context.Context, id firn.ID, model provider.Model, question, answer string) {
 	info := model.Info()
-	prompt := titlePrompt + "<user>\n" + firn.CutText(said, titleChars) + "\n</user>\n<assistant>\n" + firn.CutText(answer, titleChars) + "\n</assistant>"
+	prompt := titlePrompt + "<user>\n" + firn.CutText(question, titleChars) + "\n</user>\n<assistant>\n" + firn.CutText(answer, titleChars) + "\n</assistant>"
 	path := window.PathOf([]firn.Message{{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: prompt}}}})
 	message, err := provider.Ask(ctx, guardedModel{model}, provider.Request{
 		Window:  window.Build(path, window.Options{System: titleSystem, Profile: info.Profile, Ask: info.Ask()}),

@@ -17,10 +17,10 @@ func TestFirstExchange(t *testing.T) {
 		message(firn.RoleUser, "read the note"), message(firn.RoleAssistant, ""), message(firn.RoleAssistant, "It says hello."),
 		message(firn.RoleUser, "my boat is green"), message(firn.RoleAssistant, "Noted."),
 	})
-	if said, answer := firstExchange(path); said != "read the note" || answer != "It says hello." {
-		t.Errorf("the session begins with %q, %q", said, answer)
+	if content, answer := firstExchange(path); content != "read the note" || answer != "It says hello." {
+		t.Errorf("the session begins with %q, %q", content, answer)
 	}
-	if said, answer := firstExchange(window.Path{}); said+answer != "" {
-		t.Errorf("an empty session begins with %q, %q", said, answer)
+	if content, answer := firstExchange(window.Path{}); content+answer != "" {
+		t.Errorf("an empty session begins with %q, %q", content, answer)
 	}
 }

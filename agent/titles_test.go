@@ -36,7 +36,7 @@ func byPurpose(steps map[provider.Purpose]scripted.Step) *scripted.Model {
 
 func TestTitles(t *testing.T) {
 	long := "please help me to plan a rather long birthday trip through the mountains of Switzerland"
-	for name, c := range map[string]struct{ said, title, want string }{
+	for name, c := range map[string]struct{ message, title, want string }{
 		"named by the model":    {"Hello there.", "\"A friendly greeting.\"\n", "title auto: Hello there.|title auto: A friendly greeting"},
 		"the words that matter": {long, "Birthday trip through Switzerland", "title auto: Plan long birthday trip mountains Switzerland|title auto: Birthday trip through Switzerland"},
 		"the model talks":       {"Hi.", strings.Repeat("a title that goes on and on ", 5), "title auto: Hi."},
@@ -47,7 +47,7 @@ func TestTitles(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			b := playOn(t, answers(c.title, "Fine."))
 			b.NoTitles = false
-			b.runText(c.said)
+			b.runText(c.message)
 			b.Wait()
 			b.runText("again")
 			b.Wait()
@@ -116,9 +116,9 @@ func TestCounters(t *testing.T) {
 	}
 	call := scripted.Call("1", "echo", arg("x"))
 	call.Usage = usage(10, 1)
-	said := scripted.Reply("done")
-	said.Usage = usage(20, 2)
-	b := play(t, call, said, call, said)
+	text := scripted.Reply("done")
+	text.Usage = usage(20, 2)
+	b := play(t, call, text, call, text)
 	b.Tools = []tool.Tool{echo("echo")}
 	for turn := 1; turn <= 2; turn++ {
 		b.runText("go")

@@ -117,7 +117,7 @@ type turn struct {
 	// user is the message the turn answers; empty if it continues an earlier one.
 	user    firn.EntryID
 	began   bool
-	said    string
+	prompt  string
 	verbose bool
 	// shared means that several agents answer in the session, or that it belongs to another
 	// agent.
@@ -323,7 +323,7 @@ func (t *turn) addMoreTools() error {
 
 // hookRun returns the description of the turn for hooks.
 func (t *turn) hookRun() Run {
-	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Prompt: t.said, Preview: t.preview, Workplace: t.in.Workplace}
+	run := Run{Agent: t.a.name(), Session: t.log.id, Path: t.path, Prompt: t.prompt, Preview: t.preview, Workplace: t.in.Workplace}
 	if run.Workplace != nil && run.Workplace.Added {
 		run.Workplace = nil
 	}

@@ -35,7 +35,7 @@ func call(ctx context.Context, l *client.Local, method, body string) (*http.Resp
 func TestLocalAnswers(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		l := local(t, func(w http.ResponseWriter, r *http.Request) {
-			said, err := io.ReadAll(r.Body)
+			output, err := io.ReadAll(r.Body)
 			if err != nil || r.Host != "localhost" || r.URL.Path != "/v1/x/y" || r.RequestURI != "/v1/x%2Fy?q=1" || r.RemoteAddr != "@" {
 				t.Errorf("the handler sees %s %s of %s, %v", r.Host, r.RequestURI, r.RemoteAddr, err)
 			}
@@ -43,7 +43,7 @@ func TestLocalAnswers(t *testing.T) {
 			w.WriteHeader(http.StatusTeapot)
 			w.WriteHeader(http.StatusOK) // too late
 			w.Header().Set("X-Two", "2") // too late
-			fmt.Fprintf(w, "you said %s", said)
+			fmt.Fprintf(w, "you said %s", output)
 		})
 		response, err := call(t.Context(), l, http.MethodPost, "hello")
 		if err != nil {

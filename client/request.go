@@ -352,9 +352,9 @@ func (p backoff) waitFor(ctx context.Context, try int, err error) error {
 	if try < 16 {
 		d = min(p.first<<try, p.most)
 	}
-	var said *retryAfterError
-	if errors.As(err, &said) {
-		d = max(d, said.after)
+	var retry *retryAfterError
+	if errors.As(err, &retry) {
+		d = max(d, retry.after)
 	}
 	timer := time.NewTimer(d)
 	defer timer.Stop()

@@ -62,12 +62,12 @@ func (e *Endpoint) Post(ctx context.Context, model, path string, body []byte) (i
 		return a, nil
 	}
 	defer a.Close()
-	said, err := io.ReadAll(io.LimitReader(a, maxComplaint))
+	reply, err := io.ReadAll(io.LimitReader(a, maxComplaint))
 	if err != nil && ctx.Err() != nil && KindOf(err) == "" {
 		return nil, err // canceled by the caller
 	}
-	said = []byte(e.redact(string(said)))
-	return nil, ResponseError(e.Provider, model, resp.StatusCode, resp.Header, said, time.Now())
+	reply = []byte(e.redact(string(reply)))
+	return nil, ResponseError(e.Provider, model, resp.StatusCode, resp.Header, reply, time.Now())
 }
 
 // send sends the request and waits for the response header.

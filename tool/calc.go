@@ -36,18 +36,18 @@ func Calc() Tool {
 				return Result{}, err
 			}
 			value, whole := n.text()
-			said := value
+			text := value
 			details := calcDetails{Value: value}
 			if n.rat != nil {
 				details.Exact = n.rat.RatString()
 			}
 			switch {
 			case !whole && n.rat != nil && len(details.Exact) <= 40:
-				said += " (rounded; exactly " + details.Exact + ")"
+				text += " (rounded; exactly " + details.Exact + ")"
 			case !whole:
-				said += " (rounded)"
+				text += " (rounded)"
 			}
-			return Result{Parts: TextResult(said).Parts, Details: quote(details)}, nil
+			return Result{Parts: TextResult(text).Parts, Details: quote(details)}, nil
 		})
 }
 

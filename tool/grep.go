@@ -270,21 +270,21 @@ func around(line []byte, from, to int) string {
 
 // text returns the result for the model.
 func (h *grepSearch) text(pattern string) string {
-	var said []string
+	var notes []string
 	if h.matches == 0 {
-		said = append(said, fmt.Sprintf("no line matches %q in %s", ellipsis(pattern, 100), count(h.files, "file")))
+		notes = append(notes, fmt.Sprintf("no line matches %q in %s", ellipsis(pattern, 100), count(h.files, "file")))
 	}
 	if h.stopReason != "" {
-		said = append(said, "not all was searched, because "+h.stopReason+": name a path or a glob, or a narrower pattern")
+		notes = append(notes, "not all was searched, because "+h.stopReason+": name a path or a glob, or a narrower pattern")
 	}
 	if h.binary > 0 {
-		said = append(said, count(h.binary, "binary file")+" left out")
+		notes = append(notes, count(h.binary, "binary file")+" left out")
 	}
 	if h.failed > 0 {
-		said = append(said, count(h.failed, "file")+" could not be read")
+		notes = append(notes, count(h.failed, "file")+" could not be read")
 	}
-	if len(said) == 0 {
+	if len(notes) == 0 {
 		return strings.TrimSuffix(h.out.String(), "\n")
 	}
-	return h.out.String() + "[" + strings.Join(said, "; ") + "]"
+	return h.out.String() + "[" + strings.Join(notes, "; ") + "]"
 }

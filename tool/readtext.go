@@ -127,25 +127,25 @@ func (e *excerpt) keep(line []byte, length int64) {
 
 // notice describes the omitted lines, or returns "" if there are none.
 func (e *excerpt) notice(all bool) string {
-	var said []string
+	var notes []string
 	lines := group(e.line)
 	if !all {
 		lines = "more than " + lines
 	}
 	if e.cutOf > 0 {
-		said = append(said, fmt.Sprintf("line %d has %s or more and is truncated here", e.to, count(e.cutOf, "byte")))
+		notes = append(notes, fmt.Sprintf("line %d has %s or more and is truncated here", e.to, count(e.cutOf, "byte")))
 	}
 	if e.from > 1 || e.to < e.line || !all {
-		said = append(said, fmt.Sprintf("lines %d to %d of %s", e.from, e.to, lines))
+		notes = append(notes, fmt.Sprintf("lines %d to %d of %s", e.from, e.to, lines))
 	}
 	if e.to < e.line || !all {
-		said = append(said, fmt.Sprintf("continue with offset %d", e.to+1))
+		notes = append(notes, fmt.Sprintf("continue with offset %d", e.to+1))
 	}
 	if e.crlf {
-		said = append(said, "lines end in CR LF")
+		notes = append(notes, "lines end in CR LF")
 	}
-	if len(said) == 0 {
+	if len(notes) == 0 {
 		return ""
 	}
-	return "[" + strings.Join(said, "; ") + "]"
+	return "[" + strings.Join(notes, "; ") + "]"
 }

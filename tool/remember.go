@@ -51,11 +51,11 @@ func Remember(keep RememberFunc) Tool {
 			if strings.TrimSpace(a.Text) == "" || len(a.Text) > maxMemo || len(a.Name) > maxName {
 				return Result{}, fmt.Errorf("%w arguments for remember: a text of at most %s is needed; note only what matters", firn.ErrInvalid, count(maxMemo, "byte"))
 			}
-			said, err := keep(ctx, Memo(a))
+			reply, err := keep(ctx, Memo(a))
 			if err != nil {
 				return Result{}, err
 			}
-			return TextResult(said), nil
+			return TextResult(reply), nil
 		})
 }
 
@@ -67,10 +67,10 @@ func Forget(drop ForgetFunc) Tool {
 			if what == "" || len(what) > maxQuery {
 				return Result{}, fmt.Errorf("%w arguments for forget: say what, in at most %s", firn.ErrInvalid, count(maxQuery, "byte"))
 			}
-			said, err := drop(ctx, what)
+			reply, err := drop(ctx, what)
 			if err != nil {
 				return Result{}, err
 			}
-			return TextResult(said), nil
+			return TextResult(reply), nil
 		})
 }

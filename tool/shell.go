@@ -277,23 +277,23 @@ func (o ShellOptions) sweep(g *processGroup, r *os.File, copied <-chan struct{})
 func outcome(out *output, cmd *exec.Cmd, err error, details shellDetails, timeout time.Duration) Result {
 	text, total, dropped := out.text()
 	details.Bytes, details.Dropped = total, dropped
-	var said string
+	var note string
 	switch code := cmd.ProcessState.ExitCode(); {
 	case details.TimedOut:
-		said = fmt.Sprintf("[the command was ended after %s, as it took too long]", timeout)
+		note = fmt.Sprintf("[the command was ended after %s, as it took too long]", timeout)
 	case details.Cancelled:
-		said = "[the command was ended, as it was no longer wanted]"
+		note = "[the command was ended, as it was no longer wanted]"
 	case code > 0:
-		said = fmt.Sprintf("[exit code %d]", code)
+		note = fmt.Sprintf("[exit code %d]", code)
 	case code < 0:
-		said = fmt.Sprintf("[the command was ended: %s]", cmd.ProcessState)
+		note = fmt.Sprintf("[the command was ended: %s]", cmd.ProcessState)
 	case err != nil:
-		said = fmt.Sprintf("[%v]", err)
+		note = fmt.Sprintf("[%v]", err)
 	case text == "":
-		said = "[no output]"
+		note = "[no output]"
 	}
-	if said != "" {
-		text = onLine(text, said, "")
+	if note != "" {
+		text = onLine(text, note, "")
 	}
 	if lost := lostText(details.Changed, details.ChangedFiles); lost != "" {
 		text = onLine(text, lost, "")

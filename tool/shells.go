@@ -109,8 +109,8 @@ func (s *Shells) shell(ctx context.Context, a shellsArguments) (Result, error) {
 	if err != nil {
 		return Result{}, err
 	}
-	said := fmt.Sprintf("started in the background, handle %s: shell_output shows its output, shell_kill stops it", j.handle)
-	return Result{Parts: TextResult(said).Parts, Details: quote(jobDetails{Handle: j.handle, Running: true})}, nil
+	text := fmt.Sprintf("started in the background, handle %s: shell_output shows its output, shell_kill stops it", j.handle)
+	return Result{Parts: TextResult(text).Parts, Details: quote(jobDetails{Handle: j.handle, Running: true})}, nil
 }
 
 // start starts a command in the background. The handle is random, so that a session cannot
@@ -195,8 +195,8 @@ func (s *Shells) output(ctx context.Context, a pollArguments) (Result, error) {
 	}
 	d := shellDetails{}
 	j.changes.addTo(ctx, &d)
-	said := fmt.Sprintf("[still running, for %s]", time.Since(j.run.began).Round(time.Second))
-	text := onLine(j.run.out.take(), said, "")
+	state := fmt.Sprintf("[still running, for %s]", time.Since(j.run.began).Round(time.Second))
+	text := onLine(j.run.out.take(), state, "")
 	if lost := lostText(d.Changed, d.ChangedFiles); lost != "" {
 		text = onLine(text, lost, "")
 	}

@@ -58,9 +58,9 @@ func (w *Workspace) write(ctx context.Context, a writeArguments) (Result, error)
 	case a.Append:
 		did = "added to"
 	}
-	said := fmt.Sprintf("%s %s: %s", did, shown(name), count(len(a.Content), "byte"))
+	text := fmt.Sprintf("%s %s: %s", did, shown(name), count(len(a.Content), "byte"))
 	return Result{
-		Parts:   TextResult(said).Parts,
+		Parts:   TextResult(text).Parts,
 		Details: quote(changeDetails{Path: shown(name), Bytes: len(a.Content), Created: info == nil, Diff: diff}),
 	}, nil
 }

@@ -32,9 +32,9 @@ func TestWriteFile(t *testing.T) {
 	w := workspace(t, map[string]string{"old.txt": "old"})
 	write := find(t, w, "write_file")
 	for _, c := range []struct {
-		a         args
-		said, now string
-		created   bool
+		a          args
+		reply, now string
+		created    bool
 	}{
 		{args{"path": "new.txt", "content": "hello\n"}, "created new.txt: 6 bytes", "hello\n", true},
 		{args{"path": "old.txt", "content": "n"}, "wrote old.txt: 1 byte", "n", false},
@@ -44,8 +44,8 @@ func TestWriteFile(t *testing.T) {
 		{args{"path": filepath.Join(w.Dir(), "abs.txt"), "content": "x"}, "created abs.txt: 1 byte", "x", true},
 	} {
 		r := result(t, write, c.a)
-		if got := firn.JoinText(r.Parts); got != c.said {
-			t.Errorf("said %q, want %q", got, c.said)
+		if got := firn.JoinText(r.Parts); got != c.reply {
+			t.Errorf("said %q, want %q", got, c.reply)
 		}
 		d := details[writing](t, r)
 		if d.Created != c.created || d.Bytes != len(c.a["content"].(string)) {
@@ -135,8 +135,8 @@ func TestWriteFileRefuses(t *testing.T) {
 	}
 	write := find(t, w, "write_file")
 	for path, c := range map[string]struct {
-		is   error
-		said string
+		is      error
+		message string
 	}{
 		"":                {firn.ErrInvalid, "that is a directory"},
 		".":               {firn.ErrInvalid, "that is a directory"},
@@ -150,7 +150,7 @@ func TestWriteFileRefuses(t *testing.T) {
 	} {
 		for _, add := range []bool{false, true} {
 			err := fails(t, write, args{"path": path, "content": "changed", "append": add})
-			has(t, err.Error(), c.said)
+			has(t, err.Error(), c.message)
 			if c.is != nil && !errors.Is(err, c.is) {
 				t.Errorf("%s: %v is not %v", path, err, c.is)
 			}

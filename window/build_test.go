@@ -198,11 +198,11 @@ func TestCutAnywhere(t *testing.T) {
 // verifyUserTexts checks that every text of the user is in the window, in order.
 func verifyUserTexts(t *testing.T, p window.Path, w window.Window) {
 	t.Helper()
-	var said []string
+	var texts []string
 	for _, it := range w.Items {
 		for _, part := range it.Message.Parts {
 			if text, ok := part.(firn.Text); ok && it.Message.Role == firn.RoleUser {
-				said = append(said, text.Text)
+				texts = append(texts, text.Text)
 			}
 		}
 	}
@@ -211,13 +211,13 @@ func verifyUserTexts(t *testing.T, p window.Path, w window.Window) {
 		if m.Role != firn.RoleUser {
 			continue
 		}
-		for len(said) > 0 && said[0] != m.Text() {
-			said = said[1:]
+		for len(texts) > 0 && texts[0] != m.Text() {
+			texts = texts[1:]
 		}
-		if len(said) == 0 {
+		if len(texts) == 0 {
 			t.Fatalf("the user's text in %s is not in the window", e.ID)
 		}
-		said = said[1:]
+		texts = texts[1:]
 	}
 }
 

@@ -132,7 +132,7 @@ func TestInjected(t *testing.T) {
 }
 
 func TestTokens(t *testing.T) {
-	said := func(usage int64, change ...func(*firn.Message)) *firn.Message {
+	text := func(usage int64, change ...func(*firn.Message)) *firn.Message {
 		m := assistantBody("four")
 		m.Provider, m.Model = "p", "m"
 		m.Usage = &firn.Usage{Input: usage}
@@ -151,13 +151,13 @@ func TestTokens(t *testing.T) {
 		want window.Tokens
 	}{
 		{"nothing reported", pathOf(user, assistantBody("four")), window.Ask{}, window.Tokens{System: 3, Items: 3, Total: 6, Estimated: true}},
-		{"reported last", pathOf(user, said(100)), window.Ask{}, window.Tokens{System: 3, Items: 3, Reported: 100, Total: 100}},
-		{"and then some", pathOf(user, said(100), user), window.Ask{}, window.Tokens{System: 3, Items: 5, Reported: 100, Since: 2, Total: 102, Estimated: true}},
-		{"by another model", pathOf(user, said(100)), window.Ask{Model: "n"}, window.Tokens{System: 3, Items: 3, Reported: 100, Total: 100, Estimated: true}},
-		{"the latest that counts", pathOf(said(100), said(7, mirror), said(0)), window.Ask{}, window.Tokens{System: 3, Items: 3, Reported: 100, Since: 2, Total: 102, Estimated: true}},
-		{"failed answers do not count", pathOf(said(100), said(7, stop(firn.StopError)), said(8, stop(firn.StopAborted))), window.Ask{}, window.Tokens{System: 3, Items: 1, Reported: 100, Total: 100}},
-		{"compacted since", pathOf(user, said(100), &firn.Compaction{}), window.Ask{}, window.Tokens{System: 3, Items: 3 + 27, Total: 6 + 27, Estimated: true}},
-		{"hidden since", pathOf(user, said(100), &firn.Tombstone{}), window.Ask{}, window.Tokens{System: 3, Items: 3, Total: 6, Estimated: true}},
+		{"reported last", pathOf(user, text(100)), window.Ask{}, window.Tokens{System: 3, Items: 3, Reported: 100, Total: 100}},
+		{"and then some", pathOf(user, text(100), user), window.Ask{}, window.Tokens{System: 3, Items: 5, Reported: 100, Since: 2, Total: 102, Estimated: true}},
+		{"by another model", pathOf(user, text(100)), window.Ask{Model: "n"}, window.Tokens{System: 3, Items: 3, Reported: 100, Total: 100, Estimated: true}},
+		{"the latest that counts", pathOf(text(100), text(7, mirror), text(0)), window.Ask{}, window.Tokens{System: 3, Items: 3, Reported: 100, Since: 2, Total: 102, Estimated: true}},
+		{"failed answers do not count", pathOf(text(100), text(7, stop(firn.StopError)), text(8, stop(firn.StopAborted))), window.Ask{}, window.Tokens{System: 3, Items: 1, Reported: 100, Total: 100}},
+		{"compacted since", pathOf(user, text(100), &firn.Compaction{}), window.Ask{}, window.Tokens{System: 3, Items: 3 + 27, Total: 6 + 27, Estimated: true}},
+		{"hidden since", pathOf(user, text(100), &firn.Tombstone{}), window.Ask{}, window.Tokens{System: 3, Items: 3, Total: 6, Estimated: true}},
 	}
 	for _, tt := range tests {
 		t.Run(tt.name, func(t *testing.T) {

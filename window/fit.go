@@ -274,7 +274,7 @@ func omitNext(out []Omission, run *bool, why Reason, id firn.EntryID) []Omission
 // changed returns the path with other entries. The reported usage no longer applies if
 // the answer that reported it is not older than the oldest changed entry.
 func (p Path) changed(entries []firn.Entry, out []Omission, oldest int) Path {
-	if at, said := reporter(p); said == nil || at >= oldest {
+	if at, answered := reporter(p); answered == nil || at >= oldest {
 		p.stale = len(entries)
 	}
 	p.Entries = entries

@@ -52,7 +52,7 @@ func (r *rendering) moveUnknownMessages(entries []firn.Entry, at int) {
 		cut--
 	}
 	for _, it := range r.items[cut:] {
-		if it.said {
+		if it.byUser {
 			it.at, it.moved = at+1, true
 			later = append(later, it)
 		} else {

@@ -48,7 +48,7 @@ func (r *rendering) entry(e *firn.Entry, at int, agent, owner string) {
 	case isSent(e):
 		r.fenced(e)
 		r.add(e.ID, at, sent(e, agent, owner))
-		r.items[len(r.items)-1].said = ok && m.Role == firn.RoleUser
+		r.items[len(r.items)-1].byUser = ok && m.Role == firn.RoleUser
 	case ok && m.Role == firn.RoleSystem:
 		r.system = append(r.system, m)
 	case ok:

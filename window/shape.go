@@ -108,7 +108,7 @@ func newResultItem(it *Item, result firn.ToolResult, p *Pass) Item {
 		result.Content = content
 	}
 	made := *it
-	made.said = false
+	made.byUser = false
 	made.Message.Role = firn.RoleToolResult
 	made.Message.Parts = []firn.Part{result}
 	return made

@@ -210,10 +210,10 @@ func traitsOf(entries []firn.Entry) []trait {
 		}
 		m := &items[0].Message
 		carries := m.Role != firn.RoleAssistant && slices.ContainsFunc(m.Parts, func(p firn.Part) bool { _, ok := p.(firn.ToolResult); return ok })
-		said, ok := e.Body.(*firn.Message)
+		text, ok := e.Body.(*firn.Message)
 		traits[i].sent = true
 		traits[i].result = m.Role == firn.RoleToolResult || carries
-		traits[i].opening = ok && said.Role == firn.RoleUser && !carries
+		traits[i].opening = ok && text.Role == firn.RoleUser && !carries
 		for _, it := range itemsOf(e, window.OpenAIChat()) {
 			traits[i].speaks = traits[i].speaks || m.Role == firn.RoleAssistant && it.Message.Role == firn.RoleAssistant
 		}

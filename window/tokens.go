@@ -103,9 +103,9 @@ func count(p Path, w *Window, o Options) Tokens {
 	if counter == nil {
 		counter = Chars{}
 	}
-	at, said := reporter(p)
-	if said != nil && otherAgent(&p.Entries[at], o.Agent, o.Owner) != "" {
-		said = nil // another agent had another system prompt and other tools
+	at, answer := reporter(p)
+	if answer != nil && otherAgent(&p.Entries[at], o.Agent, o.Owner) != "" {
+		answer = nil // another agent had another system prompt and other tools
 	}
 	t := Tokens{System: counter.CountText(w.System), Estimated: true}
 	behind := 0
@@ -113,23 +113,23 @@ func count(p Path, w *Window, o Options) Tokens {
 		it := &w.Items[i]
 		it.Tokens = counter.CountMessage(&it.Message)
 		t.Items += it.Tokens
-		if said != nil && it.at > at {
+		if answer != nil && it.at > at {
 			t.Since += it.Tokens
 			behind++
 		}
 	}
 	t.Total = t.System + t.Items
-	if said != nil {
-		t.Reported = said.Usage.Context()
+	if answer != nil {
+		t.Reported = answer.Usage.Context()
 		t.Total = t.Reported + t.Since
-		t.Estimated = behind > 0 || !w.Ask.Same(said)
+		t.Estimated = behind > 0 || !w.Ask.Same(answer)
 	}
 	return t
 }
 
 // reporter finds the latest answer whose reported usage still applies: since then nothing
 // was compacted, hidden, left out or shortened on any branch.
-func reporter(p Path) (at int, said *firn.Message) {
+func reporter(p Path) (at int, answer *firn.Message) {
 	for i := len(p.Entries) - 1; i >= p.stale; i-- {
 		switch b := p.Entries[i].Body.(type) {
 		case *firn.Compaction, *firn.Tombstone:

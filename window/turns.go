@@ -62,7 +62,7 @@ func mergeRun(run []Item, ask Ask, join func(run []Item) []firn.Part) Item {
 			one.Message = it.Message
 		}
 		one.Synthetic = one.Synthetic && it.Synthetic
-		one.said = one.said || it.said
+		one.byUser = one.byUser || it.byUser
 		one.at = max(one.at, it.at)
 	}
 	one.Message.Parts = parts

@@ -53,8 +53,8 @@ type Item struct {
 	// message was moved after an answer that did not see it.
 	at    int
 	moved bool
-	// said is set for messages of the user, as opposed to summaries, commands and notes.
-	said bool
+	// byUser is set for messages of the user, as opposed to summaries, commands and notes.
+	byUser bool
 }
 
 // entry returns the entry that identifies the item in a repair.
@@ -157,7 +157,7 @@ func joinSystem(texts []string) string {
 func inject(items []Item, injected []Injection) []Item {
 	at := -1
 	for i := len(items) - 1; i >= 0 && at < 0; i-- {
-		if items[i].said {
+		if items[i].byUser {
 			at = i
 		}
 	}

@@ -3,7 +3,7 @@ package wire
 import "firn.dev"
 
 // Fidelity reports how completely a conversation was converted to another format. Every
-// entry that was read counts in exactly one of Same, Said, Changed and Left.
+// entry that was read counts in exactly one of Same, Reencoded, Changed and Left.
 type Fidelity struct {
 	// From and To are the names of the formats.
 	From string `json:"from"`
@@ -11,7 +11,7 @@ type Fidelity struct {
 	// Entries is the number of entries read, Kinds the number by kind.
 	Entries int64               `json:"entries"`
 	Kinds   map[firn.Kind]int64 `json:"kinds,omitempty"`
-	// Same counts entries written unchanged, Said re-encoded ones, Changed entries with
+	// Same counts entries written unchanged, Reencoded re-encoded ones, Changed entries with
 	// losses, and Left those that were not written.
 	Same      int64 `json:"same"`
 	Reencoded int64 `json:"said"`

@@ -110,7 +110,7 @@ func TestTerminalDiff(t *testing.T) {
 // mode is set, and without a user to ask the call is refused.
 func TestApproveWithoutTerminal(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
-	said := func(args ...string) string {
+	text := func(args ...string) string {
 		t.Helper()
 		cmd := firnCommand(home, append([]string{"chat", "--workspace", work, "-p"}, args...)...)
 		out, err := cmd.CombinedOutput()
@@ -119,16 +119,16 @@ func TestApproveWithoutTerminal(t *testing.T) {
 		}
 		return string(out)
 	}
-	if got := said("write one to a.txt"); !strings.Contains(got, "Done: created a.txt") {
+	if got := text("write one to a.txt"); !strings.Contains(got, "Done: created a.txt") {
 		t.Errorf("without a mode: %s", got)
 	}
-	if got := said("--approve", "ask", "write two to b.txt"); !strings.Contains(got, "there is no terminal to ask") {
+	if got := text("--approve", "ask", "write two to b.txt"); !strings.Contains(got, "there is no terminal to ask") {
 		t.Errorf("ask: %s", got)
 	}
-	if got := said("--approve", "read-only", "write three to c.txt"); !strings.Contains(got, "read-only") {
+	if got := text("--approve", "read-only", "write three to c.txt"); !strings.Contains(got, "read-only") {
 		t.Errorf("read-only: %s", got)
 	}
-	if got := said("--approve", "accept-edits", "write four to d.txt"); !strings.Contains(got, "Done: created d.txt") {
+	if got := text("--approve", "accept-edits", "write four to d.txt"); !strings.Contains(got, "Done: created d.txt") {
 		t.Errorf("accept-edits: %s", got)
 	}
 	names, err := filepath.Glob(filepath.Join(work, "*"))

@@ -66,8 +66,8 @@ func TestApprovalSurvivesKill(t *testing.T) {
 	killed.Wait()
 
 	// Without a gateway the question is in the log.
-	if said := firnIn(t, home, "approvals", string(id)); !strings.Contains(said, "write_file") || !strings.Contains(said, "hello.txt") {
-		t.Errorf("firn approvals printed %q", said)
+	if text := firnIn(t, home, "approvals", string(id)); !strings.Contains(text, "write_file") || !strings.Contains(text, "hello.txt") {
+		t.Errorf("firn approvals printed %q", text)
 	}
 	serveHome(t, home)
 	c = dialHome(t, home)
@@ -125,23 +125,23 @@ func TestApprovalSurvivesStop(t *testing.T) {
 	if again := awaitPending(t, c, id); again.Digest != first.Digest || again.Call != first.Call {
 		t.Errorf("asked %+v, then %+v", first, again)
 	}
-	if said := firnIn(t, home, "approvals", "allow", string(id), "--for", "session"); !strings.Contains(said, "allowed shell; always in this session: shell(touch *)") {
-		t.Errorf("firn approvals allow printed %q", said)
+	if text := firnIn(t, home, "approvals", "allow", string(id), "--for", "session"); !strings.Contains(text, "allowed shell; always in this session: shell(touch *)") {
+		t.Errorf("firn approvals allow printed %q", text)
 	}
 	awaitAnswer(t, c, id, "shell answered")
 	if _, err := os.Stat(filepath.Join(work, "made")); err != nil {
 		t.Error(err)
 	}
-	if said := firnIn(t, home, "approvals", string(id)); !strings.Contains(said, "nothing waits") {
-		t.Errorf("firn approvals printed %q", said)
+	if text := firnIn(t, home, "approvals", string(id)); !strings.Contains(text, "nothing waits") {
+		t.Errorf("firn approvals printed %q", text)
 	}
 	for _, command := range []string{"deny", "refuse"} { // the name and the alias
 		if _, err := c.Turn(t.Context(), id, wire.Turn{Text: "write x to x.txt", Wait: new(false)}); err != nil {
 			t.Fatal(err)
 		}
 		awaitPending(t, c, id)
-		if said := firnIn(t, home, "approvals", command, string(id), "--reason", "not with "+command); !strings.Contains(said, "denied") {
-			t.Errorf("firn approvals %s printed %q", command, said)
+		if text := firnIn(t, home, "approvals", command, string(id), "--reason", "not with "+command); !strings.Contains(text, "denied") {
+			t.Errorf("firn approvals %s printed %q", command, text)
 		}
 		awaitAnswer(t, c, id, "not with "+command)
 	}
@@ -219,17 +219,17 @@ func TestApprovalOverAPI(t *testing.T) {
 		return asked, answer
 	}
 	one, two := firn.ID(firnIn(t, home, "new")), firn.ID(firnIn(t, home, "new"))
-	if n, said := say(one, "write a to a.txt", wire.ApprovalAnswer{Decision: "refuse", Reason: "not this file"}); n != 1 || !strings.Contains(said, "not this file") {
-		t.Errorf("asked %d times, %q", n, said)
+	if n, content := say(one, "write a to a.txt", wire.ApprovalAnswer{Decision: "refuse", Reason: "not this file"}); n != 1 || !strings.Contains(content, "not this file") {
+		t.Errorf("asked %d times, %q", n, content)
 	}
 	if _, err := os.Stat(filepath.Join(work, "a.txt")); err == nil {
 		t.Error("a refused write was made")
 	}
-	if n, said := say(one, "run `echo one`", wire.ApprovalAnswer{Decision: "allow", Scope: "session"}); n != 1 || !strings.Contains(said, "one") {
-		t.Errorf("asked %d times, %q", n, said)
+	if n, content := say(one, "run `echo one`", wire.ApprovalAnswer{Decision: "allow", Scope: "session"}); n != 1 || !strings.Contains(content, "one") {
+		t.Errorf("asked %d times, %q", n, content)
 	}
-	if n, said := say(one, "run `echo two`"); n != 0 || !strings.Contains(said, "two") {
-		t.Errorf("asked %d times, %q", n, said)
+	if n, content := say(one, "run `echo two`"); n != 0 || !strings.Contains(content, "two") {
+		t.Errorf("asked %d times, %q", n, content)
 	}
 	if n, _ := say(one, "run `echo two; touch x`", wire.ApprovalAnswer{Decision: "refuse"}); n != 1 {
 		t.Errorf("a compound command was asked about %d times", n)
@@ -238,7 +238,7 @@ func TestApprovalOverAPI(t *testing.T) {
 		t.Errorf("another session was asked about %d times", n)
 	}
 	three := firn.ID(firnIn(t, home, "new"))
-	if n, said := say(three, "run `echo four`"); n != 0 || !strings.Contains(said, "four") {
-		t.Errorf("the project was asked about %d times, %q", n, said)
+	if n, content := say(three, "run `echo four`"); n != 0 || !strings.Contains(content, "four") {
+		t.Errorf("the project was asked about %d times, %q", n, content)
 	}
 }

@@ -52,24 +52,24 @@ func TestACPPermission(t *testing.T) {
 		t.Errorf("the file has %q, %v; asked %q", data, err, asked)
 	}
 	e.quit()
-	said := outputs(t, home, "approvals", "rules")
-	if !strings.Contains(said, "--session "+string(id)) || !strings.Contains(said, "edit(a.txt)") {
-		t.Errorf("the rules are %s", said)
+	output := outputs(t, home, "approvals", "rules")
+	if !strings.Contains(output, "--session "+string(id)) || !strings.Contains(output, "edit(a.txt)") {
+		t.Errorf("the rules are %s", output)
 	}
 }
 
 // TestApprovalRules removes a rule and undoes that.
 func TestApprovalRules(t *testing.T) {
 	home, work := t.TempDir(), t.TempDir()
-	if said := outputs(t, home, "approvals", "rules"); said != "no rules\n" {
-		t.Errorf("the rules are %q", said)
+	if output := outputs(t, home, "approvals", "rules"); output != "no rules\n" {
+		t.Errorf("the rules are %q", output)
 	}
 	rule := []string{"--project", work, "shell(make *)"}
 	outputs(t, home, append([]string{"approvals", "rules", "add"}, rule...)...)
 	before := outputs(t, home, "approvals", "rules")
-	said := outputs(t, home, append([]string{"approvals", "rules", "remove"}, rule...)...)
-	if !strings.Contains(said, "undo: firn approvals rules add --project ") || outputs(t, home, "approvals", "rules") != "no rules\n" {
-		t.Errorf("remove returned %s", said)
+	output := outputs(t, home, append([]string{"approvals", "rules", "remove"}, rule...)...)
+	if !strings.Contains(output, "undo: firn approvals rules add --project ") || outputs(t, home, "approvals", "rules") != "no rules\n" {
+		t.Errorf("remove returned %s", output)
 	}
 	outputs(t, home, append([]string{"approvals", "rules", "add"}, rule...)...)
 	if after := outputs(t, home, "approvals", "rules"); after != before {

@@ -77,8 +77,8 @@ func TestBreakerOverHTTP(t *testing.T) {
 	if !strings.Contains(shown, "paused until ") || !strings.Contains(shown, "after 3 failures in a row") || !strings.Contains(shown, "on fire") {
 		t.Errorf("show printed\n%s", shown)
 	}
-	if _, said, _ := server.firnOutput(t, home, home, "/status\n", "chat", "-c"); !strings.Contains(said, "paused until ") {
-		t.Errorf("/status printed\n%s", said)
+	if _, text, _ := server.firnOutput(t, home, home, "/status\n", "chat", "-c"); !strings.Contains(text, "paused until ") {
+		t.Errorf("/status printed\n%s", text)
 	}
 	if counted, _, _ := server.firn(t, home, home, "compactions", "-"); strings.Count(counted, "extractive") < 4 {
 		t.Errorf("with the breaker open nothing was compacted:\n%s", counted)

@@ -31,8 +31,8 @@ func TestKillChat(t *testing.T) {
 	id := awaitDraft(t, home)
 	c.kill()
 
-	if said, _ := c.next("", 0, "-c", "-m", "firn/offline"); !strings.Contains(said, "the last answer was interrupted and saved") {
-		t.Errorf("after resuming: %q", said)
+	if text, _ := c.next("", 0, "-c", "-m", "firn/offline"); !strings.Contains(text, "the last answer was interrupted and saved") {
+		t.Errorf("after resuming: %q", text)
 	}
 	if _, answer := c.next("", 0, "-c", "-p", "What is my name?"); !strings.Contains(answer, "Ada") {
 		t.Errorf("it answers %q", answer)
@@ -54,9 +54,9 @@ func TestKillBeforeAnswer(t *testing.T) {
 	c.types("What is 6*7?")
 	<-server.asked
 	c.kill()
-	said, answer := c.next("/model firn/offline\n/retry\n", 0)
-	if !strings.Contains(said, "the last message has no answer yet") || !strings.Contains(answer, "42") {
-		t.Errorf("got %q, the answer is %q", said, answer)
+	text, answer := c.next("/model firn/offline\n/retry\n", 0)
+	if !strings.Contains(text, "the last message has no answer yet") || !strings.Contains(answer, "42") {
+		t.Errorf("got %q, the answer is %q", text, answer)
 	}
 	got := transcript(t, home, onlySession(t, home))
 	if strings.Count(got, "user: ") != 1 {
@@ -168,7 +168,7 @@ func (c *running) command(args []string) *exec.Cmd {
 }
 
 // next runs firn chat again, with all of its input at the start.
-func (c *running) next(input string, code int, args ...string) (said, answered string) {
+func (c *running) next(input string, code int, args ...string) (printed, answered string) {
 	c.t.Helper()
 	cmd := c.command(args)
 	cmd.Stdin = strings.NewReader(input)

@@ -288,8 +288,8 @@ func (k damageKind) checkNamed(t *testing.T, name, id string, named bool, code i
 	if !named {
 		return
 	}
-	said := strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(out)
-	if !plain && !strings.Contains(said, k.mark) {
+	text := strings.NewReplacer("&#34;", `"`, "&#39;", "'").Replace(out)
+	if !plain && !strings.Contains(text, k.mark) {
 		t.Errorf("%s does not contain %q:\n%s", name, k.mark, out)
 	}
 	if plain && !strings.Contains(errs, "not read: 1 place") {

@@ -43,9 +43,9 @@ func TestDamageOverOtherProtocols(t *testing.T) {
 			continue
 		}
 		e.await(lasts[i])
-		said := e.take()
-		if strings.Contains(said, "⚠") != (k.mark != "") {
-			t.Errorf("%s: ACP sends\n%s", k.name, said)
+		content := e.take()
+		if strings.Contains(content, "⚠") != (k.mark != "") {
+			t.Errorf("%s: ACP sends\n%s", k.name, content)
 		}
 	}
 }

@@ -160,16 +160,16 @@ func TestKilledGatewayDreams(t *testing.T) {
 			if got := notesIn(t, home); got != old {
 				t.Errorf("the notes are\n%s\nwant\n%s", got, old)
 			}
-			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, fmt.Sprintf("(lock): consolidate the notes in %s: firn, process %d on ", filepath.Join(home, "agents", "main", "workspace"), gateway.Process.Pid)) {
-				t.Errorf("the next dream prints %s", said)
+			if text := firnIn(t, home, "memory", "dream"); !strings.Contains(text, fmt.Sprintf("(lock): consolidate the notes in %s: firn, process %d on ", filepath.Join(home, "agents", "main", "workspace"), gateway.Process.Pid)) {
+				t.Errorf("the next dream prints %s", text)
 			}
 			lock := filepath.Join(home, "agents", "main", "workspace", "memory", ".consolidation_lock")
 			stale := fmt.Sprintf(`{"owner":"the dead one","token":"x","since":%q}`, time.Now().Add(-61*time.Minute).Format(time.RFC3339))
 			if err := os.WriteFile(lock, []byte(stale), 0o600); err != nil {
 				t.Fatal(err)
 			}
-			if said := firnIn(t, home, "memory", "dream"); !strings.Contains(said, "agent: consolidated") {
-				t.Errorf("an hour later: %s", said)
+			if text := firnIn(t, home, "memory", "dream"); !strings.Contains(text, "agent: consolidated") {
+				t.Errorf("an hour later: %s", text)
 			}
 		})
 	}

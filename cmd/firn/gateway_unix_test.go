@@ -146,10 +146,10 @@ func guestCommand(ts *testscript.TestScript, neg bool, args []string) {
 	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_MODEL=")
 	in, err := cmd.StdinPipe()
 	ts.Check(err)
-	said, err := cmd.StderrPipe()
+	output, err := cmd.StderrPipe()
 	ts.Check(err)
 	ts.Check(cmd.Start())
-	if line, err := bufio.NewReader(said).ReadString('\n'); err != nil || !strings.HasPrefix(line, "new session ") {
+	if line, err := bufio.NewReader(output).ReadString('\n'); err != nil || !strings.HasPrefix(line, "new session ") {
 		ts.Fatalf("the chat printed %q, %v", line, err)
 	}
 	guests.put(dir, &chatWithoutGateway{cmd: cmd, in: in})
@@ -293,8 +293,8 @@ func startGateway(ts *testscript.TestScript, args []string) {
 		<-g.done
 	})
 	if err != nil || !strings.Contains(line, `"address"`) {
-		said, _ := os.ReadFile(log.Name())
-		ts.Fatalf("the gateway does not listen: %v %s\n%s", err, line, said)
+		output, _ := os.ReadFile(log.Name())
+		ts.Fatalf("the gateway does not listen: %v %s\n%s", err, line, output)
 	}
 	gateways.put(ts.MkAbs("."), g)
 	ts.Setenv(gatewayValue, strconv.Itoa(cmd.Process.Pid))

@@ -36,14 +36,14 @@ func TestKilledGatewayAnswersQueue(t *testing.T) {
 	t.Cleanup(func() { c.Close() })
 	var want []string
 	for i := range 3 {
-		said := saying('A', i)
-		if _, err := c.Turn(t.Context(), id, wire.Turn{Text: said, Queue: "followup", Wait: new(false)}); err != nil {
+		text := saying('A', i)
+		if _, err := c.Turn(t.Context(), id, wire.Turn{Text: text, Queue: "followup", Wait: new(false)}); err != nil {
 			t.Fatal(err)
 		}
 		if i == 0 {
 			<-server.asked
 		}
-		want = append(want, "user: "+said, "assistant: "+answerTo(said))
+		want = append(want, "user: "+text, "assistant: "+answerTo(text))
 	}
 	if err := killed.Process.Kill(); err != nil {
 		t.Fatal(err)

@@ -23,9 +23,9 @@ func TestInterrupt(t *testing.T) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said, code := interrupt(t, exec.Command("firn", "verify", "--progress", path))
-	if code != 130 || !strings.Contains(said, "firn: interrupted\n") {
-		t.Errorf("it exited with %d and printed %q", code, said)
+	output, code := interrupt(t, exec.Command("firn", "verify", "--progress", path))
+	if code != 130 || !strings.Contains(output, "firn: interrupted\n") {
+		t.Errorf("it exited with %d and printed %q", code, output)
 	}
 	after, err := os.Stat(path)
 	if err != nil {
@@ -39,7 +39,7 @@ func TestInterrupt(t *testing.T) {
 // interrupt starts a command and interrupts it in the middle of its output. A small pipe
 // buffer ensures that the command is still writing. It returns the output and the exit
 // code.
-func interrupt(t *testing.T, cmd *exec.Cmd) (said string, code int) {
+func interrupt(t *testing.T, cmd *exec.Cmd) (message string, code int) {
 	t.Helper()
 	read, write, err := os.Pipe()
 	if err != nil {

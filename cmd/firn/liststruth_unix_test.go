@@ -201,8 +201,8 @@ func spell(s wire.Session, tags string) string {
 func formatListed(s wire.Session, want listing) string {
 	if s.State == nil || want.purged {
 		s.State = &wire.State{}
-		said := spell(s, strings.Join(s.Tags, ","))
-		return said[:strings.LastIndex(said, "}, ")] + want.line[strings.LastIndex(want.line, "}, "):]
+		text := spell(s, strings.Join(s.Tags, ","))
+		return text[:strings.LastIndex(text, "}, ")] + want.line[strings.LastIndex(want.line, "}, "):]
 	}
 	return spell(s, strings.Join(s.Tags, ","))
 }

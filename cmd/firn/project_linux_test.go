@@ -141,11 +141,11 @@ func TestTwoTerminalsStream(t *testing.T) {
 func TestResumePicker(t *testing.T) {
 	home, dir := t.TempDir(), t.TempDir()
 	here, there := filepath.Join(dir, "here"), filepath.Join(dir, "there")
-	for dir, said := range map[string]string{here: "My boat is called Nautilus.", there: "We fly to Oslo."} {
+	for dir, text := range map[string]string{here: "My boat is called Nautilus.", there: "We fly to Oslo."} {
 		if err := os.Mkdir(dir, 0o700); err != nil {
 			t.Fatal(err)
 		}
-		cmd := firnCommand(home, "chat", "-p", said)
+		cmd := firnCommand(home, "chat", "-p", text)
 		cmd.Dir = dir
 		if out, err := cmd.CombinedOutput(); err != nil {
 			t.Fatalf("%v\n%s", err, out)

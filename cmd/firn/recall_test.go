@@ -16,15 +16,15 @@ import (
 func recallHome(t *testing.T, sessions map[string][]string) string {
 	t.Helper()
 	home, from := t.TempDir(), t.TempDir()
-	for id, said := range sessions {
+	for id, got := range sessions {
 		var lines []string
 		parent := "null"
-		for i, text := range said[1:] {
+		for i, text := range got[1:] {
 			role := []string{"user", "assistant"}[i%2]
 			uuid := fmt.Sprintf("%s-0000-4000-8000-%012d", id[:8], i+1)
 			content, _ := json.Marshal([]map[string]string{{"type": "text", "text": text}})
 			lines = append(lines, fmt.Sprintf(`{"parentUuid":%s,"cwd":%q,"sessionId":%q,"version":"2.0.0","type":%q,"message":{"role":%q,"content":%s},"uuid":%q,"timestamp":%q}`,
-				parent, said[0], id, role, role, content, uuid, time.Now().Add(time.Duration(i-100)*time.Minute).UTC().Format(time.RFC3339)))
+				parent, got[0], id, role, role, content, uuid, time.Now().Add(time.Duration(i-100)*time.Minute).UTC().Format(time.RFC3339)))
 			parent = `"` + uuid + `"`
 		}
 		if err := os.WriteFile(filepath.Join(from, id+".jsonl"), []byte(strings.Join(lines, "\n")+"\n"), 0o600); err != nil {

@@ -24,20 +24,22 @@ import (
 
 // outputCollector collects outputs by their source.
 type outputCollector struct {
-	mu   sync.Mutex
-	said map[string]*bytes.Buffer
+	mu      sync.Mutex
+	outputs map[string]*bytes.Buffer
 }
 
-func newHearsay() *outputCollector { return &outputCollector{said: make(map[string]*bytes.Buffer)} }
+func newOutputCollector() *outputCollector {
+	return &outputCollector{outputs: make(map[string]*bytes.Buffer)}
+}
 
 func (h *outputCollector) add(where string, data []byte) {
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	if h.said[where] == nil {
-		h.said[where] = &bytes.Buffer{}
+	if h.outputs[where] == nil {
+		h.outputs[where] = &bytes.Buffer{}
 	}
-	h.said[where].Write(data)
-	h.said[where].WriteByte('\n')
+	h.outputs[where].Write(data)
+	h.outputs[where].WriteByte('\n')
 }
 
 // without reports every source that contains a secret.
@@ -45,10 +47,10 @@ func (h *outputCollector) without(t *testing.T, what string, secrets ...string) 
 	t.Helper()
 	h.mu.Lock()
 	defer h.mu.Unlock()
-	for where, said := range h.said {
+	for where, text := range h.outputs {
 		for _, secret := range secrets {
-			if at := bytes.Index(said.Bytes(), []byte(secret)); at >= 0 {
-				t.Errorf("%s contains %s, %q: …%s…", where, what, secret, said.Bytes()[max(0, at-200):min(said.Len(), at+len(secret)+80)])
+			if at := bytes.Index(text.Bytes(), []byte(secret)); at >= 0 {
+				t.Errorf("%s contains %s, %q: …%s…", where, what, secret, text.Bytes()[max(0, at-200):min(text.Len(), at+len(secret)+80)])
 			}
 		}
 	}
@@ -90,7 +92,7 @@ func echoServer(t *testing.T) *httptest.Server {
 // only a token do not see file paths.
 func TestSecretsAreNotLeaked(t *testing.T) {
 	const key, header, file, spans, basic, pushes = "sk-key-9f8e7d6c5b4a", "header-1a2b3c4d5e6f", "file-0f9e8d7c6b5a", "spans-77aa88bb99cc", "pass-word-5566778899", "pushes-2468ace02468"
-	received, private := newHearsay(), newHearsay()
+	received, private := newOutputCollector(), newOutputCollector()
 	collector := httptest.NewServer(http.HandlerFunc(func(w http.ResponseWriter, r *http.Request) {
 		data, _ := io.ReadAll(r.Body)
 		received.add("a span", data)
@@ -169,8 +171,8 @@ secret_env = "PUSHES"
 	}
 	cmd.Wait() // its exit after its files were broken is not checked here
 	received.add("the log", log.Bytes())
-	if log.Len() == 0 || a.failures < 60 || a.upstream < 12 || received.said["a span"] == nil {
-		t.Errorf("only %d requests failed, %d of them by models; the spans are %v", a.failures, a.upstream, received.said["a span"])
+	if log.Len() == 0 || a.failures < 60 || a.upstream < 12 || received.outputs["a span"] == nil {
+		t.Errorf("only %d requests failed, %d of them by models; the spans are %v", a.failures, a.upstream, received.outputs["a span"])
 	}
 	secrets := []string{key, header, file, spans, basic, pushes, a.wrong}
 	for _, secret := range tokens {

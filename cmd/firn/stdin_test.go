@@ -26,12 +26,12 @@ func TestInterruptWhileReadingStdin(t *testing.T) {
 	home := t.TempDir()
 	env := func(name string) string { return map[string]string{"FIRN_HOME": home, "HOME": home}[name] }
 	run := func(ctx context.Context, in io.Reader, args ...string) (int, string) {
-		var said strings.Builder
-		code := cli.Main(ctx, args, cli.Process{Stdin: in, Stdout: &said, Stderr: &said, Env: env, Open: open, Providers: providers, Build: build()})
-		return code, said.String()
+		var output strings.Builder
+		code := cli.Main(ctx, args, cli.Process{Stdin: in, Stdout: &output, Stderr: &output, Env: env, Open: open, Providers: providers, Build: build()})
+		return code, output.String()
 	}
-	if code, said := run(t.Context(), nil, "new", "--title", "here"); code != 0 {
-		t.Fatal(said)
+	if code, output := run(t.Context(), nil, "new", "--title", "here"); code != 0 {
+		t.Fatal(output)
 	}
 	end := make(chan struct{})
 	defer close(end)
@@ -39,8 +39,8 @@ func TestInterruptWhileReadingStdin(t *testing.T) {
 		"append here", "import -", "import - --from pi", "convert - --from pi --to codex", "memory add -", "chat -p", "backup verify -", "backup restore - elsewhere",
 	} {
 		ctx, interrupt := context.WithCancel(t.Context())
-		if code, said := run(ctx, &silent{interrupt, end}, strings.Fields(command)...); code != 130 {
-			t.Errorf("firn %s exited with %d and printed %q", command, code, said)
+		if code, output := run(ctx, &silent{interrupt, end}, strings.Fields(command)...); code != 130 {
+			t.Errorf("firn %s exited with %d and printed %q", command, code, output)
 		}
 		interrupt()
 	}

@@ -46,7 +46,7 @@ func TestTwoChats(t *testing.T) {
 // saying is the i-th message of a user, answer the offline model's answer.
 func saying(who rune, i int) string { return fmt.Sprintf("I am %c%d.", who, i) }
 
-func answerTo(said string) string { return "I have that now: “" + said + "”" }
+func answerTo(message string) string { return "I have that now: “" + message + "”" }
 
 // typeInto types lines into a chat and reads the answers: one for each line, in order, and
 // none of another user's.

@@ -159,9 +159,9 @@ func TestUndo(t *testing.T) {
 				t.Fatalf("it printed no undo:\n%s", out)
 			}
 			line, _, _ := strings.Cut(undo, "\n")
-			said := h.must(line)
+			text := h.must(line)
 			if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(h.visible(), "\n")); diff != "" {
-				t.Errorf("firn %s printed\n%s\nand its undo %q printed\n%s\nwhat is different afterwards (-before +after):\n%s", u.run, out, line, said, diff)
+				t.Errorf("firn %s printed\n%s\nand its undo %q printed\n%s\nwhat is different afterwards (-before +after):\n%s", u.run, out, line, text, diff)
 			}
 		})
 	}
@@ -236,7 +236,7 @@ func newUndoHome(t *testing.T) *undoHome {
 	if err := os.CopyFS(h.dir, os.DirFS(first)); err != nil {
 		t.Fatal(err)
 	}
-	said := regexp.MustCompile(`said: (\S+) \{"role":"assistant"`)
+	text := regexp.MustCompile(`said: (\S+) \{"role":"assistant"`)
 	listed := regexp.MustCompile(`listed, [^:]*: (\S+) "[^"]*" of agent:main:(main|second),`)
 	for _, part := range strings.SplitAfter(h.visible(), "\nsent: user [firn] Go on.") {
 		m := listed.FindStringSubmatch(part)
@@ -246,7 +246,7 @@ func newUndoHome(t *testing.T) *undoHome {
 			h.names["TWO"], h.names["TWOID"] = m[1], m[1]
 		default:
 			h.names["ONE"] = m[1]
-			answers := said.FindAllStringSubmatch(part, -1)
+			answers := text.FindAllStringSubmatch(part, -1)
 			h.names["ANSWER"] = answers[len(answers)-1][1]
 		}
 	}

@@ -23,7 +23,7 @@ func main() {
 }
 
 // talk sends messages to the agent of a key and prints the answers.
-func talk(ctx context.Context, out io.Writer, home string, said ...string) error {
+func talk(ctx context.Context, out io.Writer, home string, messages ...string) error {
 	st, err := filestore.Open(home, filestore.Options{})
 	if err != nil {
 		return err
@@ -39,7 +39,7 @@ func talk(ctx context.Context, out io.Writer, home string, said ...string) error
 		System: "You are brief.", Tools: []tool.Tool{tool.Calc()},
 	}
 	defer a.Close()
-	for _, text := range said {
+	for _, text := range messages {
 		for event, err := range a.Run(ctx, id, agent.TextInput(text)) { // on disk before the model is called
 			if err != nil {
 				return err // recorded; the next turn continues

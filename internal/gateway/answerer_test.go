@@ -43,12 +43,12 @@ func twoAgents(t *testing.T, st store.Store) *pair {
 func (p *pair) model(name string) provider.Model {
 	var model *scripted.Model
 	model = scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		var said []string
+		var texts []string
 		for _, item := range req.Window.Items {
-			said = append(said, string(item.Message.Role)+": "+item.Message.Text())
+			texts = append(texts, string(item.Message.Role)+": "+item.Message.Text())
 		}
 		p.mu.Lock()
-		p.sent[name] = append(p.sent[name], strings.Join(said, "\n"))
+		p.sent[name] = append(p.sent[name], strings.Join(texts, "\n"))
 		p.mu.Unlock()
 		p.begun <- name
 		s := scripted.Reply("I am " + name)
@@ -154,8 +154,8 @@ func TestTurnOfUnknownAgent(t *testing.T) {
 	if wire.KindOf(err) != wire.NotFound || !strings.Contains(err.Error(), `unknown agent "coda"; did you mean coder?`) {
 		t.Errorf("a missing agent gives %v", err)
 	}
-	if said := p.answers(id); len(said) != 0 {
-		t.Errorf("something was sent: %v", said)
+	if text := p.answers(id); len(text) != 0 {
+		t.Errorf("something was sent: %v", text)
 	}
 }
 

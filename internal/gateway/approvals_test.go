@@ -57,7 +57,7 @@ func TestApprovalModeOfAMessage(t *testing.T) {
 // TestApprovalModeOfAResumedTurn checks that a resumed turn is not more permissive than the
 // one that was interrupted.
 func TestApprovalModeOfAResumedTurn(t *testing.T) {
-	said := func(mode string) window.Path {
+	text := func(mode string) window.Path {
 		e := firn.UserText("x")
 		if mode != "" {
 			e.Extra = firn.Fields{{Name: approveField, Value: json.RawMessage(mode)}}
@@ -69,11 +69,11 @@ func TestApprovalModeOfAResumedTurn(t *testing.T) {
 		path    window.Path
 		want    approve.Mode
 	}{
-		{"", said(""), approve.Everything},
-		{"", said(`"ask"`), approve.Ask},
-		{approve.Ask, said(`"everything"`), approve.Ask},
-		{approve.AcceptEdits, said(`"read-only"`), approve.ReadOnly},
-		{"", said(`7`), approve.ReadOnly},
+		{"", text(""), approve.Everything},
+		{"", text(`"ask"`), approve.Ask},
+		{approve.Ask, text(`"everything"`), approve.Ask},
+		{approve.AcceptEdits, text(`"read-only"`), approve.ReadOnly},
+		{"", text(`7`), approve.ReadOnly},
 		{"", window.Path{}, approve.Ask}, // the message was summarized
 	} {
 		g := &lanes{core: &core{}}

@@ -65,15 +65,15 @@ func TestDebounceIsBounded(t *testing.T) {
 		begun := time.Now()
 		tick := time.NewTicker(900 * time.Millisecond)
 		defer tick.Stop()
-		for said := 0; ; said++ {
+		for text := 0; ; text++ {
 			select {
 			case <-tick.C:
 				d.send("and", "collect")
 				continue
 			case <-second.done:
 			}
-			if took := time.Since(begun); took < 2*time.Second || took > 10*time.Second || said < 2 {
-				t.Errorf("it was answered after %s and %d more messages", took, said)
+			if took := time.Since(begun); took < 2*time.Second || took > 10*time.Second || text < 2 {
+				t.Errorf("it was answered after %s and %d more messages", took, text)
 			}
 			break
 		}
@@ -88,11 +88,11 @@ func TestClientContinuesAfterItsAnswer(t *testing.T) {
 	const turns = 300
 	for range turns {
 		d.gate <- struct{}{}
-		said := d.send("again", "collect")
-		<-said.done
+		text := d.send("again", "collect")
+		<-text.done
 		<-d.asked
-		if said.err != nil || !said.joinedAt().IsZero() {
-			t.Fatalf("it waited: %t, %v", !said.joinedAt().IsZero(), said.err)
+		if text.err != nil || !text.joinedAt().IsZero() {
+			t.Fatalf("it waited: %t, %v", !text.joinedAt().IsZero(), text.err)
 		}
 	}
 	d.shut()

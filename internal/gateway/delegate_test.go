@@ -41,12 +41,12 @@ func TestRepliesStayWithinBounds(t *testing.T) {
 		ticket := newTicket(waiting{ID: firn.NewEntryID(), Asker: one.asker, From: &origin{Session: victim.ID, Depth: 1}})
 		ticket.answer.Text = "from " + name
 		err := o.replyTo(t.Context(), child.ID, ticket)
-		said, heldErr := o.hasMessage(t.Context(), victim.ID, "reply-"+ticket.ID)
+		text, heldErr := o.hasMessage(t.Context(), victim.ID, "reply-"+ticket.ID)
 		if heldErr != nil {
 			t.Fatal(heldErr)
 		}
-		if said != one.delivered || (err == nil) != one.delivered || err != nil && !errors.Is(err, firn.ErrNotFound) {
-			t.Errorf("the answer to %s was delivered: %v, %v", name, said, err)
+		if text != one.delivered || (err == nil) != one.delivered || err != nil && !errors.Is(err, firn.ErrNotFound) {
+			t.Errorf("the answer to %s was delivered: %v, %v", name, text, err)
 		}
 	}
 }

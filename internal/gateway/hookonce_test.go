@@ -72,17 +72,17 @@ func TestHookDeliversOnce(t *testing.T) {
 			t.Errorf("the machine is answered %q, %v", two.answer.Text, two.err)
 		}
 		d.shut()
-		said := 0
+		text := 0
 		for rec, err := range st.Store.Read(t.Context(), "s", store.Start) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if e, _ := rec.Entry(); e.Body.Kind() == firn.KindCustomMessage {
-				said++
+				text++
 			}
 		}
-		if said != 1 || strings.Count(d.log(), "re: two") != 1 {
-			t.Errorf("it is stored %d times:\n%s", said, d.log())
+		if text != 1 || strings.Count(d.log(), "re: two") != 1 {
+			t.Errorf("it is stored %d times:\n%s", text, d.log())
 		}
 	})
 }

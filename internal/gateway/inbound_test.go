@@ -89,8 +89,8 @@ func TestInboundOnce(t *testing.T) {
 		if !again.Repeated || again.Session != first.Session || again.Message != first.Message || again.Reply != first.Reply || again.Answer.Entry != first.Answer.Entry {
 			t.Errorf("the second time gave %+v, want %+v", again, first)
 		}
-		if said := d.userTexts(first.Session); strings.Count(said, "hello") != 1 {
-			t.Errorf("the log is\n%s", said)
+		if content := d.userTexts(first.Session); strings.Count(content, "hello") != 1 {
+			t.Errorf("the log is\n%s", content)
 		}
 		// A trigger starts a session, with or without text after it.
 		for _, text := range []string{"/new and this", "/new"} {
@@ -257,8 +257,8 @@ func TestRemovedSessionGetsNoMessages(t *testing.T) {
 		if third := receive(inboundFrom("ada", "and now?")); third.Session != second.Session || third.Reset != "" {
 			t.Errorf("the next result is %+v", third)
 		}
-		if said := d.userTexts(second.Session); strings.Contains(said, "a secret word") {
-			t.Errorf("there is %q", said)
+		if text := d.userTexts(second.Session); strings.Contains(text, "a secret word") {
+			t.Errorf("there is %q", text)
 		}
 
 		// NewSession does not return a removed session either.
@@ -354,9 +354,9 @@ func TestConcurrentFirstMessages(t *testing.T) {
 			}
 		}
 		time.Sleep(time.Minute)
-		said := d.userTexts(sessions[0])
+		text := d.userTexts(sessions[0])
 		for i := range sessions {
-			if n := strings.Count(said, fmt.Sprintf("message %d\n", i)); n != 1 {
+			if n := strings.Count(text, fmt.Sprintf("message %d\n", i)); n != 1 {
 				t.Errorf("message %d is stored %d times", i, n)
 			}
 		}

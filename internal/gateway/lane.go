@@ -479,15 +479,15 @@ func (l *lane) pruneDropped(ctx context.Context) {
 	l.mu.Lock()
 	dropped := slices.Clone(l.dropped)
 	l.mu.Unlock()
-	var said []firn.EntryID
+	var inLog []firn.EntryID
 	for _, w := range dropped {
 		if _, _, logged, _, err := l.g.findAnswer(ctx, l.id, w.ID); err == nil && logged {
-			said = append(said, w.ID)
+			inLog = append(inLog, w.ID)
 		}
 	}
 	l.mu.Lock()
 	defer l.mu.Unlock()
-	l.dropped = slices.DeleteFunc(l.dropped, func(w waiting) bool { return slices.Contains(said, w.ID) })
+	l.dropped = slices.DeleteFunc(l.dropped, func(w waiting) bool { return slices.Contains(inLog, w.ID) })
 }
 
 // messageInput returns the input of a turn for messages, including lines about dropped

@@ -61,18 +61,18 @@ func TestAcceptedOnAFullDisk(t *testing.T) {
 					}
 				}
 				d.shut()
-				var said []string
+				var texts []string
 				for line := range strings.SplitSeq(d.log(), "\n") {
 					if text, ok := strings.CutPrefix(line, "user: "); ok {
-						said = append(said, text)
+						texts = append(texts, text)
 					}
 				}
 				want := []string{"one", "two", "three", "four"}
 				if mode == "collect" {
 					want = []string{"one", "[Messages received while you were busy:] /  / [message 1 of 3] / two /  / [message 2 of 3] / three /  / [message 3 of 3] / four"}
 				}
-				if !slices.Equal(said, want) {
-					t.Errorf("said was %q, want %q", said, want)
+				if !slices.Equal(texts, want) {
+					t.Errorf("said was %q, want %q", texts, want)
 				}
 			})
 		})

@@ -50,17 +50,17 @@ func TestRewindDuringTurn(t *testing.T) {
 			t.Errorf("sent again: %v", err)
 		}
 		d.shut()
-		said := 0
+		text := 0
 		for rec, err := range d.st.Read(t.Context(), "s", store.Start) {
 			if err != nil {
 				t.Fatal(err)
 			}
 			if rec.Glance.ID == two.ID {
-				said++
+				text++
 			}
 		}
-		if said != 1 {
-			t.Errorf("it is stored %d times", said)
+		if text != 1 {
+			t.Errorf("it is stored %d times", text)
 		}
 	})
 }

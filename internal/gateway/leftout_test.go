@@ -24,12 +24,12 @@ func TestDroppedMessagesOfAnotherGateway(t *testing.T) {
 		for range 10 {
 			d.gate <- struct{}{}
 		}
-		said := firn.NewEntryID()
-		if _, err := d.Turn(t.Context(), "s", wire.Turn{Text: "said", ID: said}); err != nil {
+		text := firn.NewEntryID()
+		if _, err := d.Turn(t.Context(), "s", wire.Turn{Text: "said", ID: text}); err != nil {
 			t.Fatal(err)
 		}
 		d.Peers = alonePeers{}
-		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: said}, {ID: firn.NewEntryID(), Text: "never said"}}}
+		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: text}, {ID: firn.NewEntryID(), Text: "never said"}}}
 		l.pruneDropped(t.Context())
 		if len(l.dropped) != 1 || l.dropped[0].Text != "never said" {
 			t.Errorf("left out are %+v", l.dropped)

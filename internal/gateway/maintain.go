@@ -155,15 +155,15 @@ func (g *maintainer) checkPinned(ctx context.Context, s *maintenance.Session) (e
 
 // isPinned reports whether an entry of the session has the label pin.
 func (g *maintainer) isPinned(ctx context.Context, id firn.ID) (bool, error) {
-	settled := make(map[firn.EntryID]bool)
+	decided := make(map[firn.EntryID]bool)
 	for rec, err := range g.Store.ReadBack(ctx, id, store.End) {
 		if err != nil {
 			return false, fmt.Errorf("find pin in session %s: %w", id, err)
 		}
-		if rec.Gap != nil || rec.Glance.Kind != firn.KindLabel || settled[rec.Glance.Target] {
+		if rec.Gap != nil || rec.Glance.Kind != firn.KindLabel || decided[rec.Glance.Target] {
 			continue
 		}
-		settled[rec.Glance.Target] = true // later labels take precedence
+		decided[rec.Glance.Target] = true // later labels take precedence
 		entry, err := rec.Entry()
 		if err != nil {
 			continue

@@ -65,12 +65,12 @@ func shelf(t *testing.T, st store.Store, at time.Time) *jobGateway {
 			t.Fatal(err)
 		}
 	}
-	said := firn.NewEntry(firn.UserText("keep me").Body)
-	label := func(name string) firn.Entry { return firn.NewEntry(&firn.Label{Target: said.ID, Name: name}) }
+	text := firn.NewEntry(firn.UserText("keep me").Body)
+	label := func(name string) firn.Entry { return firn.NewEntry(&firn.Label{Target: text.ID, Name: name}) }
 	put("young", 2*time.Hour, firn.Header{})
 	put("old", 100*oneDay, firn.Header{})
-	put("pinned", 100*oneDay, firn.Header{}, said, label("pin"))
-	put("unpinned", 90*oneDay, firn.Header{}, said, label("pin"), label(""))
+	put("pinned", 100*oneDay, firn.Header{}, text, label("pin"))
+	put("unpinned", 90*oneDay, firn.Header{}, text, label("pin"), label(""))
 	put("main-then", 200*oneDay, firn.Header{Key: "agent:main:main"})
 	put("main-now", 100*oneDay, firn.Header{Key: "agent:main:main"})
 	put("ada-then", 95*oneDay, firn.Header{Key: "agent:main:mail:direct:ada"})

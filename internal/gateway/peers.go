@@ -126,7 +126,7 @@ func (l *lane) voidTenure() {
 // returns the rest. A single message that was delivered but not answered is resumed.
 func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ticket, err error) {
 	for i, t := range batch {
-		answer, said, waits, err := l.messageState(ctx, t)
+		answer, logged, waits, err := l.messageState(ctx, t)
 		if err != nil {
 			return append(rest, batch[i:]...), err
 		}
@@ -135,10 +135,10 @@ func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ti
 			rest = append(rest, t)
 		case answer.Entry != "":
 			l.conclude(t, answer, nil)
-		case said && len(batch) == 1:
+		case logged && len(batch) == 1:
 			t.apply(eventDeliver)
 			rest = append(rest, t)
-		case said || t.state().inLog() && !waits:
+		case logged || t.state().inLog() && !waits:
 			l.conclude(t, wire.Answer{Session: l.id}, errTaken())
 		default:
 			rest = append(rest, t)
@@ -150,23 +150,23 @@ func (l *lane) concludeHandled(ctx context.Context, batch []*ticket) (rest []*ti
 // messageState reports whether a message was delivered, its answer, and whether it is
 // queued in the log. It reads the live part of the session only if needed: a new ID of our
 // own cannot be there.
-func (l *lane) messageState(ctx context.Context, t *ticket) (answer wire.Answer, said, waits bool, err error) {
-	answer, _, said, _, err = l.g.findAnswer(ctx, l.id, t.ID)
+func (l *lane) messageState(ctx context.Context, t *ticket) (answer wire.Answer, logged, waits bool, err error) {
+	answer, _, logged, _, err = l.g.findAnswer(ctx, l.id, t.ID)
 	if _, ours := t.ID.Time(); err != nil || ours && !t.state().inLog() {
 		if errors.Is(err, firn.ErrNotFound) {
 			err = nil // the session starts with this message
 		}
-		return answer, said, false, err
+		return answer, logged, false, err
 	}
 	path, err := l.g.Path(ctx, l.id)
 	if err != nil {
 		if errors.Is(err, firn.ErrNotFound) {
 			err = nil
 		}
-		return answer, said, false, err
+		return answer, logged, false, err
 	}
-	said = said || slices.ContainsFunc(path.Entries, func(e firn.Entry) bool { return e.ID == t.ID || slices.Contains(collected(e), t.ID) })
-	return answer, said, slices.ContainsFunc(queuedIn(path), func(w waiting) bool { return w.ID == t.ID }), nil
+	logged = logged || slices.ContainsFunc(path.Entries, func(e firn.Entry) bool { return e.ID == t.ID || slices.Contains(collected(e), t.ID) })
+	return answer, logged, slices.ContainsFunc(queuedIn(path), func(w waiting) bool { return w.ID == t.ID }), nil
 }
 
 // releaseTenure releases the session.

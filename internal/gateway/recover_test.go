@@ -20,13 +20,13 @@ func owing(t *testing.T) (d *gatedGateway, list chan struct{}) {
 	t.Helper()
 	st := memstore.New(memstore.Options{})
 	d = open(t, st)
-	said := firn.NewEntry(firn.UserText("one").Body)
-	said.Extra = waiting{}.extra(nil)
+	text := firn.NewEntry(firn.UserText("one").Body)
+	text.Extra = waiting{}.extra(nil)
 	waits, err := waiting{ID: "m2", Text: "two", Mode: "followup"}.entry()
 	if err != nil {
 		t.Fatal(err)
 	}
-	if _, err := st.Append(t.Context(), "s", store.Any, said, waits); err != nil {
+	if _, err := st.Append(t.Context(), "s", store.Any, text, waits); err != nil {
 		t.Fatal(err)
 	}
 	list = make(chan struct{})

@@ -20,12 +20,12 @@ func TestSharedPage(t *testing.T) {
 		if _, err := r.Export(r.ctx, id, wire.Export{Format: wire.FormatHTML, View: wire.ViewDisk}, &disk); err != nil {
 			t.Error(err)
 		}
-		for said, want := range map[string][2]bool{
+		for text, want := range map[string][2]bool{
 			"<p>uno</p>": {true, true}, "<p>dos</p>": {false, true}, "<p>cuatro</p>": {false, true}, "<p>cinco</p>": {true, true}, "they counted to three": {true, true},
 			`<span class="label">here</span>`: {true, true}, `<span class="label">hidden</span>`: {false, true}, "all branches": {false, true}, "</html>": {true, true},
 		} {
-			if got := [2]bool{strings.Contains(branch.String(), said), strings.Contains(disk.String(), said)}; got != want {
-				t.Errorf("%s: %v, want %v", said, got, want)
+			if got := [2]bool{strings.Contains(branch.String(), text), strings.Contains(disk.String(), text)}; got != want {
+				t.Errorf("%s: %v, want %v", text, got, want)
 			}
 		}
 		if strings.Index(branch.String(), "uno") > strings.Index(branch.String(), "cinco") {

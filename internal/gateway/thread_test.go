@@ -39,8 +39,8 @@ func TestThreadOfAnOldConversation(t *testing.T) {
 		if thread.Reset != "" || thread.Session == room.Session {
 			t.Errorf("the thread gave %+v", thread)
 		}
-		if said := d.userTexts(thread.Session); !strings.Contains(said, "hello") || !strings.Contains(said, "about that") {
-			t.Errorf("the thread has\n%s", said)
+		if text := d.userTexts(thread.Session); !strings.Contains(text, "hello") || !strings.Contains(text, "about that") {
+			t.Errorf("the thread has\n%s", text)
 		}
 		time.Sleep(time.Hour)
 		if later := d.receive(inGroup("t1", "later")); later.Reset != "idle" || strings.Contains(d.userTexts(later.Session), "hello") {
@@ -69,8 +69,8 @@ func TestThreadDuringATurn(t *testing.T) {
 		if _, err := d.Stop(t.Context(), room.Session); err != nil {
 			t.Fatal(err)
 		}
-		if said := d.userTexts(thread.Session); thread.Reply != "re: hang\nabout that" || !strings.Contains(said, "hello") || !strings.Contains(said, "hang") {
-			t.Errorf("the thread answered %q and has\n%s", thread.Reply, said)
+		if text := d.userTexts(thread.Session); thread.Reply != "re: hang\nabout that" || !strings.Contains(text, "hello") || !strings.Contains(text, "hang") {
+			t.Errorf("the thread answered %q and has\n%s", thread.Reply, text)
 		}
 	})
 }

@@ -164,14 +164,14 @@ func (m *Model) CountTokens(ctx context.Context, req provider.Request) (int64, e
 		return 0, err
 	}
 	defer body.Close()
-	said, err := io.ReadAll(io.LimitReader(body, 1<<20))
+	reply, err := io.ReadAll(io.LimitReader(body, 1<<20))
 	if err != nil {
 		return 0, err
 	}
 	var count struct {
 		InputTokens *int64 `json:"input_tokens"`
 	}
-	if err := json.Unmarshal(said, &count); err != nil || count.InputTokens == nil {
+	if err := json.Unmarshal(reply, &count); err != nil || count.InputTokens == nil {
 		return 0, &provider.Error{
 			Kind: provider.Temporary, Provider: m.info.Provider, Model: m.info.Name, Partial: true,
 			Err: errors.New("the response has no token count"),

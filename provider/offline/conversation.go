@@ -102,20 +102,20 @@ func (c *conversation) addUser(it *window.Item) {
 		for _, note := range notesIn(text.Text) {
 			c.utterances = append(c.utterances, utterance{byNote, note})
 		}
-		if said := digest.UserText(text.Text); said != "" && !strings.HasPrefix(said, "[firn]") {
-			c.utterances = append(c.utterances, utterance{byUser, said})
-			c.last = withoutFiles(said)
+		if message := digest.UserText(text.Text); message != "" && !strings.HasPrefix(message, "[firn]") {
+			c.utterances = append(c.utterances, utterance{byUser, message})
+			c.last = withoutFiles(message)
 			c.asks = append(c.asks, c.last)
 		}
 	}
 }
 
 // withoutFiles returns a message without the files that the chat sent with it.
-func withoutFiles(said string) string {
-	if typed := strings.TrimSpace(sentfiles.Remove(said)); typed != "" {
+func withoutFiles(message string) string {
+	if typed := strings.TrimSpace(sentfiles.Remove(message)); typed != "" {
 		return typed
 	}
-	return said
+	return message
 }
 
 // summaryIn returns the summary in a message about a compaction or a branch.

@@ -14,15 +14,15 @@ import (
 // The offline model needs no key and no network. It quotes earlier messages.
 func Example() {
 	model := offline.New(offline.Options{})
-	said := []firn.Entry{
+	text := []firn.Entry{
 		firn.NewEntry(firn.UserText("The shop uses Postgres.").Body),
 		firn.NewEntry(firn.AssistantText("Noted.").Body),
 		firn.NewEntry(firn.UserText("What did I say about Postgres?").Body),
 	}
-	for i := range said[1:] {
-		said[i+1].Parent = said[i].ID
+	for i := range text[1:] {
+		text[i+1].Parent = text[i].ID
 	}
-	request := provider.Request{Window: window.Build(window.Path{Entries: said}, window.Options{Profile: model.Info().Profile})}
+	request := provider.Request{Window: window.Build(window.Path{Entries: text}, window.Options{Profile: model.Info().Profile})}
 	answer, err := provider.Ask(context.Background(), model, request, provider.Backoff{}, nil)
 	fmt.Println(strings.Contains(answer.Text(), "Postgres"), err)
 	// Output: true <nil>

@@ -54,11 +54,11 @@ func (c *conversation) title() reply {
 	text := ""
 	for _, l := range c.lines {
 		if l.Role == firn.RoleUser && l.Kind == digest.Speech && text == "" {
-			said, ok := between(l.Text, "user")
+			asked, ok := between(l.Text, "user")
 			if !ok {
-				said = digest.UserText(l.Text)
+				asked = digest.UserText(l.Text)
 			}
-			text = said
+			text = asked
 		}
 	}
 	return reply{thought: "The words that matter.", text: cmp.Or(title.Of(text), "A talk without words")}
@@ -83,11 +83,11 @@ func (c *conversation) flush() reply {
 			written += h.text
 		}
 	}
-	var said []digest.Line
+	var requests []digest.Line
 	for _, ask := range c.asks[:max(0, len(c.asks)-1)] { // the last one is the request for notes
-		said = append(said, digest.Line{Role: firn.RoleUser, Kind: digest.Speech, Text: ask})
+		requests = append(requests, digest.Line{Role: firn.RoleUser, Kind: digest.Speech, Text: ask})
 	}
-	notes := slices.DeleteFunc(digest.Notes(said), func(note string) bool {
+	notes := slices.DeleteFunc(digest.Notes(requests), func(note string) bool {
 		return secrets.In(note) || strings.HasSuffix(note, "?") || strings.Contains(written, note) || strings.Contains(written, quoted(note))
 	})
 	if len(notes) == 0 {

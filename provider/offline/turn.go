@@ -207,11 +207,11 @@ func statement(c *conversation) (reply, bool) {
 	if len(notes) == 0 && !factPattern().MatchString(c.last) {
 		return reply{}, false
 	}
-	said := c.last
+	fact := c.last
 	if len(notes) > 0 {
-		said = notes[0]
+		fact = notes[0]
 	}
-	return reply{thought: "A statement.", text: "I have that now: " + quote(said) + " Ask me about it and I will quote it."}, true
+	return reply{thought: "A statement.", text: "I have that now: " + quote(fact) + " Ask me about it and I will quote it."}, true
 }
 
 // factPattern matches a sentence that states a fact.

@@ -110,9 +110,9 @@ func (a *chatAnswer) refused(event sse.Event, chunk chatChunk) error {
 	return streamError(a.info, raw, len(a.segments) > 0)
 }
 
-// add handles the content of a chunk. Said selects the delta or message of a choice,
+// add handles the content of a chunk. deltaOf selects the delta or message of a choice,
 // because some servers repeat the complete message in each chunk of a stream.
-func (a *chatAnswer) add(chunk chatChunk, said func(chatChoice) chatDelta) []provider.Event {
+func (a *chatAnswer) add(chunk chatChunk, deltaOf func(chatChoice) chatDelta) []provider.Event {
 	var events []provider.Event
 	a.count(chunk.Usage)
 	if present(chunk.Groq) {
@@ -126,7 +126,7 @@ func (a *chatAnswer) add(chunk chatChunk, said func(chatChoice) chatDelta) []pro
 			continue // never requested
 		}
 		a.count(choice.Usage)
-		events = a.delta(events, said(choice))
+		events = a.delta(events, deltaOf(choice))
 		if finish := textOf(choice.Finish); finish != "" {
 			a.finish = finish
 		}

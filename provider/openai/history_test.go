@@ -186,7 +186,7 @@ func TestPrefixIsStable(t *testing.T) {
 		t.Run(s.name, func(t *testing.T) {
 			info, encode := s.model()
 			var entries []firn.Entry
-			said := func(m *firn.Message) { entries = append(entries, firn.NewEntry(m)) }
+			text := func(m *firn.Message) { entries = append(entries, firn.NewEntry(m)) }
 			last := ""
 			ask := func() {
 				body, err := encode(provider.Request{
@@ -208,15 +208,15 @@ func TestPrefixIsStable(t *testing.T) {
 				entries = append(entries, firn.UserText(fmt.Sprint("question ", turn)))
 				ask()
 				for step := range turn % 3 {
-					said(answerOf(info, turn, step))
+					text(answerOf(info, turn, step))
 					for n := range 2 {
-						said(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
+						text(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{
 							firn.ToolResult{CallID: fmt.Sprintf("call_%d", n), Name: "read", Content: []firn.Part{firn.Text{Text: fmt.Sprint("result ", turn, step, n)}}},
 						}})
 					}
 					ask()
 				}
-				said(&firn.Message{Role: firn.RoleAssistant, API: info.API, Provider: info.Provider, Model: info.Name, Parts: []firn.Part{
+				text(&firn.Message{Role: firn.RoleAssistant, API: info.API, Provider: info.Provider, Model: info.Name, Parts: []firn.Part{
 					firn.Text{Text: fmt.Sprint("answer ", turn), Signature: fmt.Sprintf("msg_%d", turn)},
 				}})
 			}

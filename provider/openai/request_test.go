@@ -46,7 +46,7 @@ const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJ"
 
 // talks returns conversations whose requests are compared with golden files.
 func talks(info provider.Info) map[string][]firn.Entry {
-	said := func(role firn.Role, parts ...firn.Part) firn.Entry {
+	text := func(role firn.Role, parts ...firn.Part) firn.Entry {
 		m := &firn.Message{Role: role, Parts: parts}
 		if role == firn.RoleAssistant {
 			m.API, m.Provider, m.Model = info.API, info.Provider, info.Name
@@ -54,7 +54,7 @@ func talks(info provider.Info) map[string][]firn.Entry {
 		return firn.NewEntry(m)
 	}
 	result := func(id string, content ...firn.Part) firn.Entry {
-		return said(firn.RoleToolResult, firn.ToolResult{CallID: id, Name: "read", Content: content})
+		return text(firn.RoleToolResult, firn.ToolResult{CallID: id, Name: "read", Content: content})
 	}
 	call := func(id, args string) firn.Part {
 		return firn.ToolCall{ID: id, Name: "read", Arguments: json.RawMessage(args), Signature: "fc_" + id}
@@ -63,19 +63,19 @@ func talks(info provider.Info) map[string][]firn.Entry {
 	return map[string][]firn.Entry{
 		"text": {firn.UserText("Grüße: \"<&>\" \\ \u2028\n")},
 		"turns": {
-			firn.UserText("One."), said(firn.RoleAssistant, firn.Text{Text: "Two.", Signature: "msg_2"}), firn.UserText("Three."), firn.UserText("And four."),
+			firn.UserText("One."), text(firn.RoleAssistant, firn.Text{Text: "Two.", Signature: "msg_2"}), firn.UserText("Three."), firn.UserText("And four."),
 		},
-		"picture": {said(firn.RoleUser, firn.Text{Text: "What is this?"}, picture, firn.Text{Text: "Quick!"})},
+		"picture": {text(firn.RoleUser, firn.Text{Text: "What is this?"}, picture, firn.Text{Text: "Quick!"})},
 		"tools": {
 			firn.UserText("Look."),
-			said(firn.RoleAssistant, firn.Text{Text: "I look."}, call("call_1", `{"path": "a"}`), call("call_2", `{}`)),
+			text(firn.RoleAssistant, firn.Text{Text: "I look."}, call("call_1", `{"path": "a"}`), call("call_2", `{}`)),
 			result("call_1", firn.Text{Text: "alpha"}, firn.Text{Text: "beta"}), result("call_2"),
 		},
 		"picture from a tool": {
-			firn.UserText("Look."), said(firn.RoleAssistant, call("call_1", `{}`), call("call_2", `{}`)),
+			firn.UserText("Look."), text(firn.RoleAssistant, call("call_1", `{}`), call("call_2", `{}`)),
 			result("call_1", picture), result("call_2", firn.Text{Text: "see"}, picture), firn.UserText("Well?"),
 		},
-		"interrupted": {firn.UserText("Look."), said(firn.RoleAssistant, call("call_1", `{}`)), firn.UserText("Never mind.")},
+		"interrupted": {firn.UserText("Look."), text(firn.RoleAssistant, call("call_1", `{}`)), firn.UserText("Never mind.")},
 	}
 }
 

@@ -58,7 +58,7 @@ const leastOutput = 16
 // responsesWriter writes the items of the Responses API.
 type responsesWriter struct {
 	writer
-	said int
+	written int
 }
 
 func (r *responsesWriter) tools(tools []provider.Tool) {
@@ -91,14 +91,14 @@ func (r *responsesWriter) items(win window.Window) {
 			}
 		}
 	}
-	if r.said == 0 {
+	if r.written == 0 {
 		r.err = errNothing
 	}
 }
 
 // beginItem starts an item.
 func (r *responsesWriter) beginItem(kind string) {
-	r.said++
+	r.written++
 	r.next()
 	r.raw(`{`)
 	r.member("type", kind)
@@ -171,7 +171,7 @@ func (r *responsesWriter) assistant(parts []firn.Part) {
 		case firn.Thinking:
 			whole = r.reasoning(p)
 		case firn.Text:
-			r.said++
+			r.written++
 			r.next()
 			r.message(p, whole)
 		case firn.ToolCall:

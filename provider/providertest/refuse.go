@@ -18,22 +18,22 @@ func refuseTests() []test {
 }
 
 func testStatus(s *suite) {
-	said := `{"type":"error","error":{"type":"some_error","message":"No, not with ` + Key + `."}}`
+	refusal := `{"type":"error","error":{"type":"some_error","message":"No, not with ` + Key + `."}}`
 	tests := []struct {
 		status int
 		body   string
 		kind   provider.Kind
 	}{
-		{400, said, provider.BadRequest},
-		{401, said, provider.Auth},
-		{403, said, provider.Auth},
-		{404, said, provider.BadRequest},
-		{413, said, provider.Overflow},
-		{429, said, provider.Temporary},
-		{500, said, provider.Temporary},
+		{400, refusal, provider.BadRequest},
+		{401, refusal, provider.Auth},
+		{403, refusal, provider.Auth},
+		{404, refusal, provider.BadRequest},
+		{413, refusal, provider.Overflow},
+		{429, refusal, provider.Temporary},
+		{500, refusal, provider.Temporary},
 		{502, "<html><body><h1>Bad gateway</h1></body></html>", provider.Temporary},
 		{503, "", provider.Temporary},
-		{529, said, provider.Temporary},
+		{529, refusal, provider.Temporary},
 		{204, "", provider.BadRequest},
 	}
 	for _, tt := range tests {

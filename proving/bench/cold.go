@@ -158,8 +158,8 @@ func coldStarts(program, home, socket string) (started, error) {
 func coldStart(program, home, socket string) (s started, err error) {
 	cmd := exec.Command(program, "serve", "--home", home, "--socket", socket)
 	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=")
-	var said strings.Builder
-	cmd.Stderr = &said
+	var stderr strings.Builder
+	cmd.Stderr = &stderr
 	start := time.Now()
 	if err := cmd.Start(); err != nil {
 		return s, err
@@ -174,7 +174,7 @@ func coldStart(program, home, socket string) (s started, err error) {
 	for !isReady(client) {
 		select {
 		case err := <-ended:
-			return s, fmt.Errorf("firn serve ended: %w\n%s", errors.Join(err, io.ErrUnexpectedEOF), said.String())
+			return s, fmt.Errorf("firn serve ended: %w\n%s", errors.Join(err, io.ErrUnexpectedEOF), stderr.String())
 		case <-time.After(time.Millisecond):
 		}
 	}

@@ -99,8 +99,8 @@ func (n *peerBench) ask(p *fakeProvider, command []string) (listed, error) {
 	cmd.Dir = n.place()
 	cmd.Env = append(n.env(), "FAKE_KEY=none", "ANTHROPIC_API_KEY=none", "ANTHROPIC_BASE_URL="+p.url, "CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC=1", "DISABLE_AUTOUPDATER=1",
 		"HTTPS_PROXY="+p.url, "https_proxy="+p.url, "NO_PROXY=127.0.0.1", "no_proxy=127.0.0.1")
-	var said strings.Builder
-	cmd.Stdout, cmd.Stderr = &said, &said
+	var output strings.Builder
+	cmd.Stdout, cmd.Stderr = &output, &output
 	select {
 	case <-p.asked: // from the previous run
 	default:
@@ -117,7 +117,7 @@ func (n *peerBench) ask(p *fakeProvider, command []string) (listed, error) {
 		<-ended
 		return listed{Time: at.Sub(start)}, nil
 	case err := <-ended:
-		return listed{}, fmt.Errorf("it did not ask: %w: %.300s", errors.Join(err, ctx.Err()), said.String())
+		return listed{}, fmt.Errorf("it did not ask: %w: %.300s", errors.Join(err, ctx.Err()), output.String())
 	}
 }
 

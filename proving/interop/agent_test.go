@@ -69,8 +69,8 @@ func TestPiOpensWhatAgentsWrote(t *testing.T) {
 		if string(readFile(t, s.file())) != string(before) {
 			t.Error("pi changed the file")
 		}
-		if said := strings.Join(texts(windowMessages(t, s.path(t))), "\n"); !strings.Contains(said, "my name is Ada. Never forget that.") {
-			t.Errorf("the pinned text is missing:\n%s", said)
+		if text := strings.Join(texts(windowMessages(t, s.path(t))), "\n"); !strings.Contains(text, "my name is Ada. Never forget that.") {
+			t.Errorf("the pinned text is missing:\n%s", text)
 		}
 	})
 }

@@ -89,7 +89,7 @@ func withoutReminders(flat []string) []string {
 
 // client returns Claude Code as a target of handoffs.
 func (c *claude) client() client {
-	return client{tool: "claude", home: c.home, cwd: c.cwd, ask: c.ask, said: withoutReminders}
+	return client{tool: "claude", home: c.home, cwd: c.cwd, ask: c.ask, withoutOwnMessages: withoutReminders}
 }
 
 // claudeWords translates firn's texts to those in Claude Code's files.

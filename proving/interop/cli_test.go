@@ -69,9 +69,9 @@ func runPi(t *testing.T, name string, s *session, api string) {
 		want = append(want, strings.Split(piWords(name).Replace(line), newLine)...)
 	}
 	provider := newProvider(t, "It was snow.")
-	said := provider.askPi(t, name, api, s, "what was it?")
-	if !strings.Contains(said, "It was snow.") {
-		t.Errorf("pi printed %q", said)
+	text := provider.askPi(t, name, api, s, "what was it?")
+	if !strings.Contains(text, "It was snow.") {
+		t.Errorf("pi printed %q", text)
 	}
 	if diff := cmp.Diff(want, provider.flat(t)); diff != "" {
 		t.Errorf("pi sends something else (-firn's window +pi):\n%s", diff)

@@ -76,7 +76,7 @@ stream_max_retries = 0
 
 // client returns Codex as a target of handoffs.
 func (c *codex) client() client {
-	return client{tool: "codex", home: c.home, cwd: c.cwd, ask: c.ask, said: withoutPlace}
+	return client{tool: "codex", home: c.home, cwd: c.cwd, ask: c.ask, withoutOwnMessages: withoutPlace}
 }
 
 // codexWords translates firn's texts to those in Codex's files.

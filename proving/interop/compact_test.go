@@ -62,8 +62,8 @@ func remoteCall(t *testing.T, cmd *exec.Cmd, command string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	said := new(strings.Builder)
-	cmd.Stderr = said
+	output := new(strings.Builder)
+	cmd.Stderr = output
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
@@ -71,7 +71,7 @@ func remoteCall(t *testing.T, cmd *exec.Cmd, command string) {
 	response, err := awaitResponse(bufio.NewReader(out), command)
 	in.Close()
 	if waited := cmd.Wait(); err != nil || waited != nil {
-		t.Fatalf("pi %s: %v, %v; it printed %q", command, err, waited, said)
+		t.Fatalf("pi %s: %v, %v; it printed %q", command, err, waited, output)
 	}
 	if !response.Success {
 		t.Fatalf("pi %s: %s", command, response.Error)

@@ -18,9 +18,9 @@ func TestHandoffToAnotherDirectory(t *testing.T) {
 		s.talk(t, "one")
 		runFirn(t, s.home, "rename", string(s.id), "Snow and ice")
 		folder := filepath.Join(t.TempDir(), "of a tool")
-		said := runFirn(t, s.home, "handoff", string(s.id), "--to", tool, "--folder", folder, "--cwd", t.TempDir())
-		if !strings.Contains(said, "&& "+variable+"='"+folder+"' "+tool) {
-			t.Errorf("%s: got %q", tool, said)
+		output := runFirn(t, s.home, "handoff", string(s.id), "--to", tool, "--folder", folder, "--cwd", t.TempDir())
+		if !strings.Contains(output, "&& "+variable+"='"+folder+"' "+tool) {
+			t.Errorf("%s: got %q", tool, output)
 		}
 		if tool == "openclaw" {
 			writeJSON(t, filepath.Join(folder, "openclaw.json"), map[string]any{})

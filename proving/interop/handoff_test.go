@@ -17,8 +17,8 @@ type client struct {
 	// ask lets the tool ask a model, and returns the request, one line per part. The answer
 	// is always "It was snow."
 	ask func(t *testing.T, question string, args ...string) []string
-	// said removes the tool's own messages from those that firn reads.
-	said func(flat []string) []string
+	// withoutOwnMessages removes the tool's own messages from those that firn reads.
+	withoutOwnMessages func(flat []string) []string
 }
 
 // handedShapes are the shapes of sessions that are handed to tools.
@@ -83,7 +83,7 @@ func (c client) resume(t *testing.T, h handed, want []string) {
 		t.Errorf("messages that were imported before have changed:\n%s", diff)
 	}
 	window = append(window, "user: what was it?", "assistant: It was snow.")
-	if diff := cmp.Diff(window, c.said(flatWindow(t, s.path(t)))); diff != "" {
+	if diff := cmp.Diff(window, c.withoutOwnMessages(flatWindow(t, s.path(t)))); diff != "" {
 		t.Errorf("firn reads something else (-before +after):\n%s", diff)
 	}
 	if third := importFile(t, home, h.File); third.Added != 0 {

@@ -19,14 +19,14 @@ func TestClaudeInPlace(t *testing.T) {
 	t.Parallel()
 	c := newClaude(t)
 	id := dialect.UUID("interop", "in place")
-	said := []string{}
+	texts := []string{}
 	ask := func(question, how string) {
 		t.Helper()
-		said = append(said, "user: "+question)
-		if diff := cmp.Diff(said, c.ask(t, question, how, id)); diff != "" {
+		texts = append(texts, "user: "+question)
+		if diff := cmp.Diff(texts, c.ask(t, question, how, id)); diff != "" {
 			t.Errorf("claude sends something else (-want +claude):\n%s", diff)
 		}
-		said = append(said, "assistant: It was snow.")
+		texts = append(texts, "assistant: It was snow.")
 	}
 	ask("the first question", "--session-id")
 
@@ -35,22 +35,22 @@ func TestClaudeInPlace(t *testing.T) {
 	if got := home.firn(t, "chat", "-p", "--resume="+id, "what is 12*7?"); strings.TrimSpace(got) != "12*7 = 84" {
 		t.Fatalf("firn answers %q", got)
 	}
-	said = append(said, "user: said by firn", "user: what is 12*7?", "call call_1 calc map[expression:12*7]", "result call_1: 84", "assistant: 12*7 = 84")
+	texts = append(texts, "user: said by firn", "user: what is 12*7?", "call call_1 calc map[expression:12*7]", "result call_1: 84", "assistant: 12*7 = 84")
 	ask("the second question", "--resume")
 
-	all := said
+	all := texts
 	ours := home.entry(t, `"said by firn"`)
 	home.firn(t, "rm", id, "--entry", ours)
 	home.firn(t, "rm", id, "--entry", home.entry(t, `"text":"the first question"`))
-	said = append(all[1:2:2], all[3:]...)
+	texts = append(all[1:2:2], all[3:]...)
 	ask("the third question", "--resume")
 
 	home.firn(t, "restore", id, ours)
-	said = append(append(all[1:2:2], all[2]), said[1:]...)
+	texts = append(append(all[1:2:2], all[2]), texts[1:]...)
 	ask("the fourth question", "--resume")
 
 	home.firn(t, "rewind", id, "-n", "2")
-	said = said[:len(said)-4]
+	texts = texts[:len(texts)-4]
 	ask("the fifth question", "--resume")
 }
 
@@ -60,14 +60,14 @@ func TestPiInPlace(t *testing.T) {
 		t.Run(version, func(t *testing.T) {
 			t.Parallel()
 			c := newPi(t, name, "anthropic-messages")
-			said := []string{}
+			texts := []string{}
 			ask := func(question string, args ...string) {
 				t.Helper()
-				said = append(said, "user: "+question)
-				if diff := cmp.Diff(said, c.ask(t, question, args...)); diff != "" {
+				texts = append(texts, "user: "+question)
+				if diff := cmp.Diff(texts, c.ask(t, question, args...)); diff != "" {
 					t.Errorf("pi sends something else (-want +pi):\n%s", diff)
 				}
-				said = append(said, "assistant: It was snow.")
+				texts = append(texts, "assistant: It was snow.")
 			}
 			ask("the first question")
 
@@ -78,15 +78,15 @@ func TestPiInPlace(t *testing.T) {
 			if got := home.firn(t, "chat", "-p", "--thinking=off", "--resume="+home.id, "what is 12*7?"); strings.TrimSpace(got) != "12*7 = 84" {
 				t.Fatalf("firn answers %q", got)
 			}
-			said = append(said, "user: said by firn", "user: what is 12*7?", "call call_1 calc map[expression:12*7]", "result call_1: 84", "assistant: 12*7 = 84")
+			texts = append(texts, "user: said by firn", "user: what is 12*7?", "call call_1 calc map[expression:12*7]", "result call_1: 84", "assistant: 12*7 = 84")
 			ask("the second question", "--session", file)
 
 			home.firn(t, "rm", home.id, "--entry", home.entry(t, `"said by firn"`))
-			said = append(said[:2:2], said[3:]...)
+			texts = append(texts[:2:2], texts[3:]...)
 			ask("the third question", "--session", file)
 
 			home.firn(t, "rewind", home.id, "-n", "1")
-			said = said[:len(said)-2]
+			texts = texts[:len(texts)-2]
 			ask("the fourth question", "--session", file)
 		})
 	}

@@ -66,7 +66,7 @@ func (c *openClaw) ask(t *testing.T, question string, args ...string) []string {
 
 // client returns OpenClaw as a target of handoffs.
 func (c *openClaw) client() client {
-	return client{tool: "openclaw", home: c.home, cwd: c.cwd, ask: c.ask, said: openClawSaid}
+	return client{tool: "openclaw", home: c.home, cwd: c.cwd, ask: c.ask, withoutOwnMessages: openClawSaid}
 }
 
 // stamped matches the time that OpenClaw prepends to user messages.

@@ -25,7 +25,7 @@ func newPi(t *testing.T, name, api string) client {
 		}
 		return f.flatAny(t)
 	}
-	return client{tool: "pi", home: filepath.Join(user, ".pi", "agent"), cwd: cwd, ask: ask, said: slices.Clip[[]string]}
+	return client{tool: "pi", home: filepath.Join(user, ".pi", "agent"), cwd: cwd, ask: ask, withoutOwnMessages: slices.Clip[[]string]}
 }
 
 // piWords translates firn's texts to those of a release of pi: since 1.5, images in the

@@ -218,7 +218,7 @@ func (a *auditor) messages(t expected, end bool) (wrong []string) {
 		session firn.ID
 	}
 	last := make(map[lane]place)
-	for _, what := range t.said {
+	for _, what := range t.sent {
 		b := a.books[what.session]
 		if b == nil {
 			wrong = append(wrong, fmt.Sprintf("session %s, in which %q was acknowledged, is not there", what.session, what.text))

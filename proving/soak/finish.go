@@ -42,7 +42,7 @@ func (s *soak) finish(followers []*follower) {
 			s.ledger.complain("who followed session %s saw %d entries, %d are there, and they are not the same: %s", f.session, len(f.seen), len(want), difference(want, f.seen))
 		}
 	}
-	if said, err := os.ReadFile(s.gateway.log.Name()); err != nil || bytes.Contains(said, []byte("panic")) {
+	if output, err := os.ReadFile(s.gateway.log.Name()); err != nil || bytes.Contains(output, []byte("panic")) {
 		s.ledger.complain("the log of the gateway tells of a panic, or cannot be read: %v", err)
 	}
 	for _, args := range [][]string{{"verify"}, {"doctor"}} {
@@ -116,8 +116,8 @@ func (s *soak) indexes() {
 			s.ledger.complain("session %s is not listed", id)
 		}
 	}
-	for i := 0; i < 30 && len(t.said) > 0; i++ {
-		what := t.said[s.chance.IntN(len(t.said))]
+	for i := 0; i < 30 && len(t.sent) > 0; i++ {
+		what := t.sent[s.chance.IntN(len(t.sent))]
 		if !s.finds(what) {
 			s.ledger.complain("%q of session %s is not found", what.text, what.session)
 		}

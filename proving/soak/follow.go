@@ -86,7 +86,7 @@ func entryOf(e sse.Event) string {
 }
 
 // listen follows the stream until hear returns false or the stream ends.
-func (f *follower) listen(ctx context.Context, hear func(sse.Event) bool) {
+func (f *follower) listen(ctx context.Context, handle func(sse.Event) bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, f.soak.gateway.address()+"/v1/sessions/"+string(f.session)+"/events", nil)
 	if err != nil {
 		f.soak.ledger.complain("%v", err)
@@ -115,7 +115,7 @@ func (f *follower) listen(ctx context.Context, hear func(sse.Event) bool) {
 	dead := time.AfterFunc(20*time.Second, func() { resp.Body.Close() }) // heartbeats arrive every second
 	defer dead.Stop()
 	for e, err := range sse.Read(&heartbeatReader{resp.Body, dead}) {
-		if err != nil || !hear(e) {
+		if err != nil || !handle(e) {
 			return
 		}
 	}

@@ -23,9 +23,9 @@ type spoken struct {
 // ledger records the acknowledgments that clients received, for the auditor.
 type ledger struct {
 	mu sync.Mutex
-	// said are acknowledged messages, in the order of each client; noted are acknowledged
+	// sent are acknowledged messages, in the order of each client; noted are acknowledged
 	// entries. lost are entries of unknown outcome: they exist once or not at all.
-	said, noted, lost []spoken
+	sent, noted, lost []spoken
 	// moves is the number of requested head moves of a session, and moved the number of
 	// acknowledged ones.
 	moves, moved map[firn.ID]int
@@ -111,7 +111,7 @@ func (l *ledger) move(counts map[firn.ID]int, id firn.ID) {
 
 // expected is a snapshot of the ledger.
 type expected struct {
-	said, noted, lost []spoken
+	sent, noted, lost []spoken
 	made              []firn.ID
 	moves, moved      map[firn.ID]int
 }
@@ -127,7 +127,7 @@ func (l *ledger) snapshot() expected {
 		return out
 	}
 	return expected{
-		said: slices.Clone(l.said), noted: slices.Clone(l.noted), lost: slices.Clone(l.lost),
+		sent: slices.Clone(l.sent), noted: slices.Clone(l.noted), lost: slices.Clone(l.lost),
 		made: slices.Clone(l.made), moves: copied(l.moves), moved: copied(l.moved),
 	}
 }

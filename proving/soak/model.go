@@ -152,9 +152,9 @@ func chunk(w http.ResponseWriter, delta any) {
 }
 
 // finish ends an answer with its usage.
-func finish(w http.ResponseWriter, why string, read, said int) {
+func finish(w http.ResponseWriter, why string, read, written int) {
 	send(w, map[string]any{"choices": []any{map[string]any{"index": 0, "delta": map[string]any{}, "finish_reason": why}}})
-	send(w, map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": read, "completion_tokens": said, "total_tokens": read + said}})
+	send(w, map[string]any{"choices": []any{}, "usage": map[string]any{"prompt_tokens": read, "completion_tokens": written, "total_tokens": read + written}})
 	fmt.Fprint(w, "data: [DONE]\n\n")
 }
 

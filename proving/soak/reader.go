@@ -79,13 +79,13 @@ func (m *reader) complete(w http.ResponseWriter, r *http.Request) {
 	}
 	w.Header().Set("Content-Type", "text/event-stream")
 	last := req.Messages[len(req.Messages)-1]
-	said := string(last.Content)
+	lastText := string(last.Content)
 	switch {
-	case strings.Contains(said, "<conversation>") || strings.Contains(said, `\u003cconversation`):
+	case strings.Contains(lastText, "<conversation>") || strings.Contains(lastText, `\u003cconversation`):
 		m.sumUp(w, r)
-	case last.Role == "user" && strings.Contains(said, askSlow):
+	case last.Role == "user" && strings.Contains(lastText, askSlow):
 		m.call(w, req, "shell", `{"command":"sleep 3"}`)
-	case last.Role == "user" && strings.Contains(said, askBig):
+	case last.Role == "user" && strings.Contains(lastText, askBig):
 		m.call(w, req, "read_file", `{"path":"big.txt"}`)
 	default:
 		chunk(w, map[string]any{"content": "I am here."})

@@ -19,7 +19,7 @@ type summary struct {
 	Began    string  `json:"began"`
 	Seconds  float64 `json:"seconds"`
 	Seed     uint64  `json:"seed"`
-	Said     int     `json:"said"`
+	Sent     int     `json:"said"`
 	Noted    int     `json:"noted"`
 	Unknown  int     `json:"unknown"`
 	Sessions int     `json:"sessions"`
@@ -46,7 +46,7 @@ func (s *soak) summary() *summary {
 	_, lives := s.gateway.now()
 	out := &summary{
 		OK: len(s.ledger.complaints) == 0, Began: s.began.UTC().Format(time.RFC3339), Seconds: time.Since(s.began).Seconds(), Seed: s.Seed,
-		Said: len(t.said), Noted: len(t.noted), Unknown: len(t.lost), Sessions: len(s.auditor.books), Lives: lives,
+		Sent: len(t.sent), Noted: len(t.noted), Unknown: len(t.lost), Sessions: len(s.auditor.books), Lives: lives,
 		Faults: maps.Clone(s.ledger.faults), Counts: maps.Clone(s.ledger.counts), Asked: s.model.asked.Load(), Failed: s.model.failed.Load(),
 		NotTried: s.untried, Complaints: slices.Clone(s.ledger.complaints), Samples: s.samples.all,
 	}
@@ -67,7 +67,7 @@ func (s *summary) table() string {
 	fmt.Fprintln(w)
 	row("time", (time.Duration(s.Seconds) * time.Second).String())
 	row("seed", s.Seed)
-	row("messages acknowledged", s.Said)
+	row("messages acknowledged", s.Sent)
 	row("entries acknowledged", s.Noted)
 	row("entries of unknown fate", s.Unknown)
 	row("sessions, entries in all", fmt.Sprintf("%d, %d", s.Sessions, s.Entries))

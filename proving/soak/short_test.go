@@ -33,7 +33,7 @@ func TestSoak(t *testing.T) {
 	if !s.OK {
 		t.Error("see above")
 	}
-	if s.Said == 0 || s.Noted == 0 || s.Counts["events followed"] == 0 || len(s.Samples) == 0 {
+	if s.Sent == 0 || s.Noted == 0 || s.Counts["events followed"] == 0 || len(s.Samples) == 0 {
 		t.Error("nothing was done")
 	}
 }

@@ -41,14 +41,14 @@ func TestAuditorFinds(t *testing.T) {
 		end      bool
 		want     string
 	}{
-		"as it is":          {expected{said: []spoken{is("s", one.ID), is("s", two.ID)}, noted: []spoken{{session: "s", text: "n"}}, lost: []spoken{{session: "s", text: "m"}}, made: []firn.ID{"s"}}, true, ""},
-		"lost":              {expected{said: []spoken{is("s", "gone")}}, true, "is there 0 times"},
-		"out of order":      {expected{said: []spoken{is("s", two.ID), is("s", one.ID)}}, true, "precedes an earlier"},
+		"as it is":          {expected{sent: []spoken{is("s", one.ID), is("s", two.ID)}, noted: []spoken{{session: "s", text: "n"}}, lost: []spoken{{session: "s", text: "m"}}, made: []firn.ID{"s"}}, true, ""},
+		"lost":              {expected{sent: []spoken{is("s", "gone")}}, true, "is there 0 times"},
+		"out of order":      {expected{sent: []spoken{is("s", two.ID), is("s", one.ID)}}, true, "precedes an earlier"},
 		"a lost note":       {expected{noted: []spoken{{session: "s", text: "m"}}}, true, "is not there once"},
 		"a lost session":    {expected{made: []firn.ID{"x"}}, true, "session x was acknowledged and is not there"},
-		"in no session":     {expected{said: []spoken{is("x", one.ID)}}, true, "is not there"},
-		"waits":             {expected{said: []spoken{is("w", "q")}}, false, ""},
-		"never answered":    {expected{said: []spoken{is("w", "q")}}, true, "is there 0 times"},
+		"in no session":     {expected{sent: []spoken{is("x", one.ID)}}, true, "is not there"},
+		"waits":             {expected{sent: []spoken{is("w", "q")}}, false, ""},
+		"never answered":    {expected{sent: []spoken{is("w", "q")}}, true, "is there 0 times"},
 		"too many moves":    {expected{moves: map[firn.ID]int{"s": 1}, moved: map[firn.ID]int{"s": 1}}, true, "was moved 0 times, 1 were acknowledged"},
 		"unexpected branch": {expected{}, true, "session b is forked"},
 	} {

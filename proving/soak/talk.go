@@ -111,7 +111,7 @@ func (s *soak) sendMessage(what spoken, t wire.Turn) {
 	t.ID, t.Text = what.id, what.text
 	var a wire.Answer
 	if s.sendUntilAnswered(what.text, "/v1/sessions/"+string(what.session)+"/turns", s.token, t, &a) {
-		s.ledger.acknowledge(&s.ledger.said, what)
+		s.ledger.acknowledge(&s.ledger.sent, what)
 	}
 }
 
@@ -153,7 +153,7 @@ func (s *soak) peer(n int) {
 		}
 		what.session = out.Session
 		s.ledger.make(out.Session)
-		s.ledger.acknowledge(&s.ledger.said, what)
+		s.ledger.acknowledge(&s.ledger.sent, what)
 		if i%10 == 9 && s.mayMake() {
 			s.reset(out.Key)
 		}
@@ -182,6 +182,6 @@ func (s *soak) hooks() {
 			continue
 		}
 		s.ledger.make(out.Session)
-		s.ledger.acknowledge(&s.ledger.said, spoken{out.Session, out.Message, "Deployed " + text + ".", "ci"})
+		s.ledger.acknowledge(&s.ledger.sent, spoken{out.Session, out.Message, "Deployed " + text + ".", "ci"})
 	}
 }

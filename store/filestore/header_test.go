@@ -19,8 +19,8 @@ func TestLongHeader(t *testing.T) {
 		t.Fatal(err)
 	}
 	header := `{"type":"session","version":3,"id":"long","timestamp":"2026-01-01T00:00:00.000Z","cwd":"/there","firn":1,"agent":"main","pad":"` + strings.Repeat("x", 3<<20) + `"}` + "\n"
-	said := `{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hello"}}` + "\n"
-	if err := os.WriteFile(filepath.Join(dir, "long.jsonl"), []byte(header+said), 0o600); err != nil {
+	text := `{"type":"message","id":"a","parentId":null,"timestamp":"2026-01-01T00:00:01.000Z","message":{"role":"user","content":"hello"}}` + "\n"
+	if err := os.WriteFile(filepath.Join(dir, "long.jsonl"), []byte(header+text), 0o600); err != nil {
 		t.Fatal(err)
 	}
 	st, err := filestore.Open(home, filestore.Options{})

@@ -97,15 +97,15 @@ func start(t testing.TB, role string, args ...string) *child {
 	return &child{t: t, cmd: cmd, stdin: stdin, lines: lines}
 }
 
-// hear returns the words of the child's next message. An incomplete last line of a killed
+// readWords returns the words of the child's next message. An incomplete last line of a killed
 // child is ignored.
-func (c *child) hear() (words []string, ok bool) {
+func (c *child) readWords() (words []string, ok bool) {
 	for c.lines.Scan() {
-		line, said := strings.CutPrefix(c.lines.Text(), say)
-		if line, whole := strings.CutSuffix(line, " ."); said && whole {
+		line, text := strings.CutPrefix(c.lines.Text(), say)
+		if line, whole := strings.CutSuffix(line, " ."); text && whole {
 			return strings.Fields(line), true
 		}
-		if !said && line != "PASS" && !strings.HasPrefix(line, "coverage:") {
+		if !text && line != "PASS" && !strings.HasPrefix(line, "coverage:") {
 			c.t.Errorf("a child printed: %s", line)
 		}
 	}
@@ -135,7 +135,7 @@ func (c *child) end() {
 
 // done reads all messages of a child, which must exit without error.
 func (c *child) done() {
-	for _, more := c.hear(); more; _, more = c.hear() {
+	for _, more := c.readWords(); more; _, more = c.readWords() {
 	}
 	if err := c.cmd.Wait(); err != nil {
 		c.t.Errorf("a child failed: %v", err)

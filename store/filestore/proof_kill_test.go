@@ -319,7 +319,7 @@ func killWriter(t *testing.T, home string, l *ledger, chance *rand.Rand) {
 		timer := time.AfterFunc(time.Duration(1+chance.IntN(30))*time.Millisecond, c.kill)
 		defer timer.Stop()
 	}
-	for words, ok := c.hear(); ok; words, ok = c.hear() {
+	for words, ok := c.readWords(); ok; words, ok = c.readWords() {
 		must(t, l.note(words))
 		if words[0] != "ack" {
 			continue

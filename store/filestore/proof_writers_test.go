@@ -176,7 +176,7 @@ func (s *scene) play(mode string) {
 		writers = append(writers, start(s.t, "appender", s.home, mode, strconv.Itoa(s.each)))
 	}
 	for _, c := range writers {
-		if words, ok := c.hear(); !ok || words[0] != "ready" {
+		if words, ok := c.readWords(); !ok || words[0] != "ready" {
 			s.t.Fatalf("a writer is not ready: %q", words)
 		}
 	}
@@ -199,7 +199,7 @@ func (s *scene) play(mode string) {
 // listen starts a writer and records its reports.
 func (s *scene) listen(c *child) {
 	c.prompt()
-	for words, ok := c.hear(); ok; words, ok = c.hear() {
+	for words, ok := c.readWords(); ok; words, ok = c.readWords() {
 		end, err := strconv.ParseUint(words[2], 10, 64)
 		if err != nil {
 			s.t.Error(err)
@@ -231,7 +231,7 @@ func (s *scene) check(r reading, total int) {
 func (s *scene) followChild(total int) []firn.EntryID {
 	c := start(s.t, "follower", s.home, strconv.Itoa(total))
 	var ids []firn.EntryID
-	for words, ok := c.hear(); ok; words, ok = c.hear() {
+	for words, ok := c.readWords(); ok; words, ok = c.readWords() {
 		if words[0] == "saw" {
 			ids = append(ids, firn.EntryID(words[1]))
 		}
@@ -409,7 +409,7 @@ func TestManyProcessesOneHome(t *testing.T) {
 		children = append(children, start(t, "claimer", home, strconv.Itoa(n), strings.Join(keys, ",")))
 	}
 	for _, c := range children {
-		if words, ok := c.hear(); !ok || words[0] != "ready" {
+		if words, ok := c.readWords(); !ok || words[0] != "ready" {
 			t.Fatalf("a process is not ready: %q", words)
 		}
 	}
@@ -418,7 +418,7 @@ func TestManyProcessesOneHome(t *testing.T) {
 	}
 	got, begun, l := make(map[string]map[string]bool), 0, newLedger()
 	for _, c := range children {
-		for words, ok := c.hear(); ok; words, ok = c.hear() {
+		for words, ok := c.readWords(); ok; words, ok = c.readWords() {
 			switch words[0] {
 			case "got":
 				if got[words[1]] == nil {

@@ -149,7 +149,7 @@ func (c *writerProcesses) run(name, first, killAfter int) (next int, err error) 
 	var strange []string
 	lines := bufio.NewScanner(out)
 	for n := 1; lines.Scan(); n++ {
-		i, ok := c.hear(lines.Text())
+		i, ok := c.parseLine(lines.Text())
 		if !ok {
 			strange = append(strange, lines.Text())
 			continue
@@ -169,8 +169,8 @@ func (c *writerProcesses) run(name, first, killAfter int) (next int, err error) 
 	return next, errors.Join(err, lines.Err())
 }
 
-// hear records a line of a writer. An incomplete last line of a killed writer is ignored.
-func (c *writerProcesses) hear(line string) (number int, ok bool) {
+// parseLine records a line of a writer. An incomplete last line of a killed writer is ignored.
+func (c *writerProcesses) parseLine(line string) (number int, ok bool) {
 	var word, key, id string
 	var when int64
 	if n, err := fmt.Sscanf(line, "%s %d %s %s %d", &word, &number, &key, &id, &when); n != 5 || err != nil {

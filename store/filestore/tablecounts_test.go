@@ -45,18 +45,18 @@ func TestTableFollowsAppends(t *testing.T) {
 		time.Sleep(time.Minute)
 		before := updatedAt(t, fsys, moved)
 
-		said := time.Now()
+		written := time.Now()
 		say(id)
 		say(old)
 		time.Sleep(time.Minute)
-		if at := updatedAt(t, fsys, key); !at.Equal(said) {
-			t.Errorf("a minute later the table says %v, want %v", at, said)
+		if at := updatedAt(t, fsys, key); !at.Equal(written) {
+			t.Errorf("a minute later the table says %v, want %v", at, written)
 		}
 		if at := updatedAt(t, fsys, moved); !at.Equal(before) {
 			t.Errorf("the key that points elsewhere now was touched: %v, want %v", at, before)
 		}
 
-		said = time.Now()
+		written = time.Now()
 		fsys.ClearLog()
 		for range 3 {
 			say(id)
@@ -66,8 +66,8 @@ func TestTableFollowsAppends(t *testing.T) {
 			t.Errorf("the table was written %d times concurrently", writes)
 		}
 		must(t, st.Close())
-		if at := updatedAt(t, fsys, key); !at.Equal(said) {
-			t.Errorf("after closing the table says %v, want %v", at, said)
+		if at := updatedAt(t, fsys, key); !at.Equal(written) {
+			t.Errorf("after closing the table says %v, want %v", at, written)
 		}
 		if writes := fsys.Count(faultfs.Rename); writes != 1 {
 			t.Errorf("the table was written %d times, want once", writes)

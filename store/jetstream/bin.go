@@ -48,7 +48,7 @@ func (st *directory) bin(ctx context.Context) ([]store.Binned, error) {
 	}
 	var all []store.Binned
 	for _, info := range rows {
-		h, said, err := st.lastMark(ctx, info.ID)
+		h, state, err := st.lastMark(ctx, info.ID)
 		if err != nil {
 			return nil, fmt.Errorf("session %s: %w", info.ID, err)
 		}
@@ -56,7 +56,7 @@ func (st *directory) bin(ctx context.Context) ([]store.Binned, error) {
 			continue // restored or purged since the row was written
 		}
 		b := store.Binned{Info: info, Reason: h.Reason}
-		b.Removed, _ = time.Parse(time.RFC3339Nano, said.Time) // zero if unknown
+		b.Removed, _ = time.Parse(time.RFC3339Nano, state.Time) // zero if unknown
 		all = append(all, b)
 	}
 	store.SortBinned(all)
@@ -65,9 +65,9 @@ func (st *directory) bin(ctx context.Context) ([]store.Binned, error) {
 
 // parseMark decodes the mark of a frame; it is zero for frames of another kind.
 func parseMark(f *frame) mark {
-	var said mark
-	if f.kind == kindMark && json.Unmarshal(f.data, &said) != nil {
+	var state mark
+	if f.kind == kindMark && json.Unmarshal(f.data, &state) != nil {
 		return mark{}
 	}
-	return said
+	return state
 }

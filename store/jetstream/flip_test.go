@@ -73,7 +73,7 @@ type flipper struct {
 	page     string
 	counts   map[string]int
 	named    map[string]int
-	said     int
+	sent     int
 }
 
 func newFlipper(t *testing.T, c *cluster) *flipper {
@@ -363,9 +363,9 @@ func (f *flipper) pointed(st *jetstream.Store, at string) {
 func (f *flipper) append(st *jetstream.Store, when string) {
 	t := f.t
 	id := firn.ID(fmt.Sprint("s", f.r.IntN(len(f.keys))))
-	e := message(fmt.Sprint("said ", f.said))
-	e.ID = firn.EntryID(fmt.Sprintf("said%04d", f.said))
-	f.said++
+	e := message(fmt.Sprint("said ", f.sent))
+	e.ID = firn.EntryID(fmt.Sprintf("said%04d", f.sent))
+	f.sent++
 	ctx, cancel := context.WithTimeout(t.Context(), 90*time.Second)
 	defer cancel()
 	for {
@@ -382,7 +382,7 @@ func (f *flipper) append(st *jetstream.Store, when string) {
 	f.counts["appends"]++
 	want := f.sessions[id]
 	now, err := tryRecords(st.Read(t.Context(), id, store.Start))
-	if err != nil || len(now) != len(want)+1 || !slices.Equal(now[:len(want)], want) || !strings.Contains(now[len(want)].line, fmt.Sprintf("said %d", f.said-1)) {
+	if err != nil || len(now) != len(want)+1 || !slices.Equal(now[:len(want)], want) || !strings.Contains(now[len(want)].line, fmt.Sprintf("said %d", f.sent-1)) {
 		t.Errorf("%s: after an append session %s has %d records, want %d: %v", when, id, len(now), len(want)+1, err)
 		return
 	}

@@ -64,9 +64,9 @@ func (st *directory) lastMark(ctx context.Context, id firn.ID) (store.Holding, m
 		return store.Holding{ID: id}, mark{}, err
 	}
 	h := store.Holding{ID: id, Bytes: f.size, Modified: f.modified, Archived: f.archived, Removed: f.removed}
-	said := parseMark(f)
-	h.Reason, h.Receipt = said.Reason, said.Receipt
-	return h, said, nil
+	state := parseMark(f)
+	h.Reason, h.Receipt = state.Reason, state.Receipt
+	return h, state, nil
 }
 
 // Lines yields the stored lines of a session; see [store.Loader].

@@ -61,8 +61,8 @@ func TestRepeatedCreateHasOneEffect(t *testing.T) {
 			t.Errorf("%s: another key gave %d %s", name, answer.StatusCode, got)
 		}
 	}
-	if said := d.userTexts("s"); strings.Count(said, "hello") != 2 {
-		t.Errorf("the log is\n%s", said)
+	if text := d.userTexts("s"); strings.Count(text, "hello") != 2 {
+		t.Errorf("the log is\n%s", text)
 	}
 	n := 0
 	for _, err := range d.List(t.Context(), store.Query{}) {

@@ -189,11 +189,11 @@ func TestIdempotencyKeyOfALongFork(t *testing.T) {
 			s := openFaultyServer(t, fs)
 			_, _, data := s.post("/v1/sessions", "begin", `{}`)
 			source := firn.ID(idIn(data))
-			said := make([]firn.Entry, 4500)
-			for i := range said {
-				said[i] = firn.UserText(fmt.Sprint("entry ", i))
+			text := make([]firn.Entry, 4500)
+			for i := range text {
+				text[i] = firn.UserText(fmt.Sprint("entry ", i))
 			}
-			if _, err := s.st.Append(t.Context(), source, store.Any, said...); err != nil {
+			if _, err := s.st.Append(t.Context(), source, store.Any, text...); err != nil {
 				t.Fatal(err)
 			}
 			fs.FailNth(nth, faultfs.Fault{Of: kind, Err: syscall.EIO})
@@ -223,8 +223,8 @@ func TestIdempotencyKeyOfALongFork(t *testing.T) {
 					}
 				}
 			}
-			if m := s.made(onceKey); m.sessions != 2 || n != len(said) {
-				t.Errorf("%s: there are %d sessions, and %d of %d messages in the fork", name, m.sessions, n, len(said))
+			if m := s.made(onceKey); m.sessions != 2 || n != len(text) {
+				t.Errorf("%s: there are %d sessions, and %d of %d messages in the fork", name, m.sessions, n, len(text))
 			}
 			s.stop()
 		}

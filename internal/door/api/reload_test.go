@@ -83,7 +83,7 @@ func (s *stage) play(ctx context.Context, _ provider.Request) iter.Seq2[provider
 			return
 		}
 		m := firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopEnd, Provider: "scripted", Model: "scripted"}
-		var thought, said strings.Builder
+		var thought, output strings.Builder
 		for open := true; open; {
 			var piece string
 			select {
@@ -101,15 +101,15 @@ func (s *stage) play(ctx context.Context, _ provider.Request) iter.Seq2[provider
 			case piece[0] == '@':
 				m.Parts, m.StopReason = append(m.Parts, firn.ToolCall{ID: piece[1:], Name: "wait", Arguments: json.RawMessage(`{}`)}), firn.StopToolUse
 			default:
-				said.WriteString(piece)
+				output.WriteString(piece)
 				ok = yield(provider.TextDelta{Text: piece}, nil)
 			}
 			if !ok {
 				return
 			}
 		}
-		if said.Len() > 0 {
-			m.Parts = append([]firn.Part{firn.Text{Text: said.String()}}, m.Parts...)
+		if output.Len() > 0 {
+			m.Parts = append([]firn.Part{firn.Text{Text: output.String()}}, m.Parts...)
 		}
 		if thought.Len() > 0 {
 			m.Parts = append([]firn.Part{firn.Thinking{Text: thought.String()}}, m.Parts...)

@@ -35,8 +35,8 @@ func TestSignedHooks(t *testing.T) {
 	s := newFakeServer(t, api.Config{MaxBody: 100, Log: slog.New(slog.NewTextHandler(&log, nil))})
 	deployer := bearing(s.token(wire.NewToken{Name: "deployer", Scope: wire.ScopeHook}))
 	posing := bearing(s.token(wire.NewToken{Name: "hook:signed", Scope: wire.ScopeHook}))
-	const said = " {\"a\": 1}\r\n"
-	body, right := withBody("application/json", said), signing("sha256", sha256.New, hookSecret, said)
+	const text = " {\"a\": 1}\r\n"
+	body, right := withBody("application/json", text), signing("sha256", sha256.New, hookSecret, text)
 	refused := s.ask("POST", "/v1/hooks/nobody", body, right)
 	for name, c := range map[string]struct {
 		target string
@@ -51,10 +51,10 @@ func TestSignedHooks(t *testing.T) {
 		"no such hook":              {"/v1/hooks/nobody", []change{body, right}, 401},
 		"a hook without a secret":   {"/v1/hooks/deploy", []change{body, right}, 401},
 		"not signed":                {"/v1/hooks/signed", []change{body}, 401},
-		"another secret":            {"/v1/hooks/signed", []change{body, signing("sha256", sha256.New, "guess", said)}, 401},
-		"no secret":                 {"/v1/hooks/signed", []change{body, signing("sha256", sha256.New, "", said)}, 401},
-		"another body":              {"/v1/hooks/signed", []change{withBody("application/json", said+" "), right}, 401},
-		"another algorithm":         {"/v1/hooks/signed", []change{body, signing("sha1", sha1.New, hookSecret, said)}, 401},
+		"another secret":            {"/v1/hooks/signed", []change{body, signing("sha256", sha256.New, "guess", text)}, 401},
+		"no secret":                 {"/v1/hooks/signed", []change{body, signing("sha256", sha256.New, "", text)}, 401},
+		"another body":              {"/v1/hooks/signed", []change{withBody("application/json", text+" "), right}, 401},
+		"another algorithm":         {"/v1/hooks/signed", []change{body, signing("sha1", sha1.New, hookSecret, text)}, 401},
 		"a token that is wrong":     {"/v1/hooks/both", []change{body, right, bearing("firn_x")}, 401},
 		"the token of another":      {"/v1/hooks/signed", []change{body, right, deployer}, 404},
 		"a token named like it":     {"/v1/hooks/signed", []change{body, posing}, 404},

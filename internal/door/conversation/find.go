@@ -172,13 +172,13 @@ func (b *branch) clientMessage(question, answer firn.EntryID) (firn.Message, boo
 
 // joinRounds joins the texts of the rounds of a turn.
 func joinRounds(texts []string) string {
-	var said []string
+	var rounds []string
 	for _, t := range texts {
 		if strings.TrimSpace(t) != "" {
-			said = append(said, t)
+			rounds = append(rounds, t)
 		}
 	}
-	return strings.Join(said, RoundBreak)
+	return strings.Join(rounds, RoundBreak)
 }
 
 // RoundBreak separates the texts before and after tool calls.

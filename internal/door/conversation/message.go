@@ -111,18 +111,18 @@ func (d digest) with(messages ...firn.Message) digest {
 // fingerprint returns the parts of a message that identify it. It leaves out white space,
 // which clients trim, and sender and time.
 func fingerprint(m firn.Message) []string {
-	said := []string{string(m.Role), stripSpace(m.Text())}
+	fields := []string{string(m.Role), stripSpace(m.Text())}
 	for _, p := range m.Parts {
 		switch p := p.(type) {
 		case firn.Image:
-			said = append(said, "image", p.MimeType, p.Data)
+			fields = append(fields, "image", p.MimeType, p.Data)
 		case firn.ToolCall:
-			said = append(said, "call", p.ID, p.Name, stripSpace(string(p.Arguments)))
+			fields = append(fields, "call", p.ID, p.Name, stripSpace(string(p.Arguments)))
 		case firn.ToolResult:
-			said = append(said, "result", p.CallID, stripSpace(firn.JoinText(p.Content)))
+			fields = append(fields, "result", p.CallID, stripSpace(firn.JoinText(p.Content)))
 		}
 	}
-	return said
+	return fields
 }
 
 // stripSpace removes white space.

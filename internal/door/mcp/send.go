@@ -90,7 +90,7 @@ func (d *toolServer) turn(ctx context.Context, req *sdk.CallToolRequest, id firn
 				return wire.Answer{}, err
 			}
 		}
-		p.hear(ctx, e)
+		p.report(ctx, e)
 	}
 	return wire.Answer{}, errors.New("the turn ended without a result")
 }
@@ -113,7 +113,7 @@ func (p *progress) start(ctx context.Context) {
 	}
 }
 
-func (p *progress) hear(ctx context.Context, e wire.Event) {
+func (p *progress) report(ctx context.Context, e wire.Event) {
 	if p.token == nil {
 		return
 	}

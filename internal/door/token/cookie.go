@@ -70,18 +70,18 @@ func OverTLS(r *http.Request) bool {
 // they do not contradict it.
 func FromOurPage(r *http.Request, proof bool) error {
 	reads := r.Method == http.MethodGet || r.Method == http.MethodHead
-	said := false
+	proven := false
 	for _, origin := range r.Header.Values("Origin") {
 		if !sameOrigin(origin, r.Host) {
 			return notOurPage("it has another origin")
 		}
-		said = true
+		proven = true
 	}
 	for _, site := range r.Header.Values("Sec-Fetch-Site") {
 		if site != "same-origin" && !(site == "none" && reads) {
 			return notOurPage("it has another origin")
 		}
-		said = said || site == "same-origin"
+		proven = proven || site == "same-origin"
 	}
 	if reads {
 		return nil
@@ -89,7 +89,7 @@ func FromOurPage(r *http.Request, proof bool) error {
 	if !slices.Equal(r.Header.Values(PageHeader), []string{PageValue}) {
 		return notOurPage("it lacks the header " + PageHeader + ": " + PageValue)
 	}
-	if proof && !said {
+	if proof && !proven {
 		return notOurPage("it has neither Origin nor Sec-Fetch-Site")
 	}
 	return nil

@@ -129,7 +129,7 @@ func (e *embedding) fill(ctx context.Context) error {
 	if e.x.opts.Embedder == nil {
 		return e.remove(ctx)
 	}
-	if err := e.settle(ctx); err != nil {
+	if err := e.dropEmbedded(ctx); err != nil {
 		return err
 	}
 	for {
@@ -148,8 +148,8 @@ func (e *embedding) fill(ctx context.Context) error {
 	}
 }
 
-// settle removes the rows from the queue that need no embedding.
-func (e *embedding) settle(ctx context.Context) error {
+// dropEmbedded removes the rows from the queue that need no embedding.
+func (e *embedding) dropEmbedded(ctx context.Context) error {
 	db, done, err := e.setUp(ctx)
 	if err != nil || db == nil {
 		return err
@@ -161,7 +161,7 @@ func (e *embedding) settle(ctx context.Context) error {
 		if err != nil || len(ids) == 0 {
 			return errors.Join(err, e.count(ctx, db))
 		}
-		if _, err := db.settle(ctx, ids); err != nil {
+		if _, err := db.dropEmbedded(ctx, ids); err != nil {
 			return err
 		}
 		after = ids[len(ids)-1]
@@ -302,11 +302,11 @@ func (e *embedding) nextBatch(ctx context.Context) (b batch, err error) {
 		if err != nil || len(queued) == 0 {
 			return b, errors.Join(err, e.count(ctx, db))
 		}
-		settled, err := f.rowIDs(ctx, settledAmong, list(queued))
+		embedded, err := f.rowIDs(ctx, settledAmong, list(queued))
 		if err != nil {
 			return b, err
 		}
-		if n, err := db.settle(ctx, settled); err != nil {
+		if n, err := db.dropEmbedded(ctx, embedded); err != nil {
 			return b, err
 		} else if n > 0 {
 			continue
@@ -431,9 +431,9 @@ func (e *embedding) queryVector(ctx context.Context, db *database, q search.Quer
 	if !failed.IsZero() && e.x.opts.Clock().Sub(failed) < embedRetry {
 		return nil
 	}
-	patient, cancel := context.WithTimeout(ctx, embedPatience)
+	limited, cancel := context.WithTimeout(ctx, embedPatience)
 	defer cancel()
-	vectors, err := e.embed(patient, []string{text}, 0)
+	vectors, err := e.embed(limited, []string{text}, 0)
 	if err != nil {
 		if ctx.Err() == nil && !errors.Is(err, ErrRejected) { // neither a canceled search nor a rejected query
 			e.noteError(err)

@@ -331,20 +331,20 @@ func (t *hitBuilder) buildHit(ctx context.Context, g group) (search.Hit, bool, e
 		return hit, false, err
 	}
 	for _, d := range items {
-		said, ok := texts[placeOf(d)]
+		entryText, ok := texts[placeOf(d)]
 		if !ok {
 			continue
 		}
-		item := search.Item{Entry: d.entry, At: d.at, N: d.n, Role: d.role, Tools: said.tools, Time: time.UnixMilli(d.time).UTC(), Hit: d.id == c.id}
+		item := search.Item{Entry: d.entry, At: d.at, N: d.n, Role: d.role, Tools: entryText.tools, Time: time.UnixMilli(d.time).UTC(), Hit: d.id == c.id}
 		if item.Hit {
-			hit.Snippet, hit.Matches = search.Excerpt(said.text, t.f.terms, search.MaxSnippet, mask.Text)
-			hit.Tools, item.Text = said.tools, hit.Snippet
+			hit.Snippet, hit.Matches = search.Excerpt(entryText.text, t.f.terms, search.MaxSnippet, mask.Text)
+			hit.Tools, item.Text = entryText.tools, hit.Snippet
 		} else {
 			most := search.MaxItem
 			if t.long {
 				most = search.MaxSnippet
 			}
-			item.Text, _ = search.Excerpt(said.text, nil, most, mask.Text)
+			item.Text, _ = search.Excerpt(entryText.text, nil, most, mask.Text)
 		}
 		hit.Window = append(hit.Window, item)
 	}

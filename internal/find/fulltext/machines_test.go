@@ -17,18 +17,18 @@ import (
 func machineIndex(t *testing.T) *testIndex {
 	b := newTestIndex(t)
 	begin := time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	said := func(id, text string, at time.Time) firn.Entry {
+	content := func(id, text string, at time.Time) firn.Entry {
 		m := &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: at}
 		return firn.Entry{ID: firn.EntryID(id), Time: at, Body: m}
 	}
 	side := firn.Entry{ID: "side", Time: begin, Body: &firn.Custom{Type: "claudecode:sidechain", Data: []byte(`{"isSidechain":true,"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"The sidechain says that the backup of the printer failed."}]}}`)}}
 	b.append("person", firn.Entry{ID: "head", Time: begin, Body: &firn.Header{Version: 3, Session: "person", Agent: "main", Key: "agent:main:main"}},
-		said("person-1", "The backup failed since the disk of the printer is full, as I told my sister at dinner", begin), side)
+		content("person-1", "The backup failed since the disk of the printer is full, as I told my sister at dinner", begin), side)
 	for k, key := range []string{"agent:main:cron:nightly", "agent:main:hook:6f", "agent:main:subagent:7a"} {
 		id := firn.ID(fmt.Sprintf("machine-%d", k))
 		all := []firn.Entry{{ID: id2(id, "head"), Time: begin, Body: &firn.Header{Version: 3, Session: id, Agent: "main", Key: key}}}
 		for i := range mostFound {
-			all = append(all, said(fmt.Sprintf("%s-%d", id, i), fmt.Sprintf("run%d of %s: backup failed, disk printer full", i, id), begin.AddDate(0, 1, 0).Add(time.Duration(i)*time.Minute)))
+			all = append(all, content(fmt.Sprintf("%s-%d", id, i), fmt.Sprintf("run%d of %s: backup failed, disk printer full", i, id), begin.AddDate(0, 1, 0).Add(time.Duration(i)*time.Minute)))
 		}
 		b.append(id, all...)
 	}

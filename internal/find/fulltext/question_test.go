@@ -17,7 +17,7 @@ import (
 func questionIndex(t *testing.T) (b *testIndex, begin time.Time) {
 	b = newTestIndex(t)
 	begin = time.Date(2026, 1, 1, 0, 0, 0, 0, time.UTC)
-	said := []string{
+	texts := []string{
 		"Which electrician did we choose for the kitchen of the old house?", "It was Hoffmann, who can begin in March.",
 		"And the painter of the hallway?", "Nobody so far.", "The garden needs a fence before the summer.", "Wood is cheaper than steel.",
 	}
@@ -26,7 +26,7 @@ func questionIndex(t *testing.T) (b *testIndex, begin time.Time) {
 		agent, key string
 	}{{"mine", "main", "agent:main:me"}, {"theirs", "main", "agent:main:you"}, {"fork", "main", "agent:main:me"}} {
 		all := []firn.Entry{{ID: firn.EntryID(s.id) + "-head", Time: begin, Body: &firn.Header{Version: 3, Session: s.id, Agent: s.agent, Key: s.key}}}
-		for i, text := range said {
+		for i, text := range texts {
 			if s.id == "theirs" {
 				text = "Your part: " + text + " This was said by another person, in other words, to someone else."
 			}

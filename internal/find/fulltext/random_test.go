@@ -27,7 +27,7 @@ type world struct {
 	// live are the existing sessions, binned the ones in the trash bin.
 	live, binned []firn.ID
 	gone         []string // purged words
-	said         int
+	count        int
 	next         int
 }
 
@@ -35,8 +35,8 @@ var vocabulary = strings.Fields("lock test flaky server running tries journal ge
 
 // words returns a text with a word that occurs nowhere else.
 func (w *world) words() (text, unique string) {
-	w.said++
-	unique = fmt.Sprintf("quux%sz", strings.Map(func(r rune) rune { return 'a' + r - '0' }, fmt.Sprint(100000+w.said)))
+	w.count++
+	unique = fmt.Sprintf("quux%sz", strings.Map(func(r rune) rune { return 'a' + r - '0' }, fmt.Sprint(100000+w.count)))
 	parts := []string{unique}
 	for range w.rng.IntN(12) {
 		parts = append(parts, vocabulary[w.rng.IntN(len(vocabulary))])

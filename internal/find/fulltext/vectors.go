@@ -161,9 +161,9 @@ const (
 	firstUnembedded = "select id from unembedded order by id limit ?"
 )
 
-// settle removes the rows from the queue that need no embedding: those that are gone, with
+// dropEmbedded removes the rows from the queue that need no embedding: those that are gone, with
 // their vectors, and those whose words are those of their vector. It returns their number.
-func (d *database) settle(ctx context.Context, ids []int64) (n int, err error) {
+func (d *database) dropEmbedded(ctx context.Context, ids []int64) (n int, err error) {
 	if len(ids) == 0 {
 		return 0, nil
 	}

@@ -111,9 +111,9 @@ func BenchmarkFiles(b *testing.B) {
 		}
 		w := Wrap(s, c)
 		id := firn.ID(fmt.Sprintf("0199a%03x-0000-7000-8000-%012d", 7, 7))
-		said := firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "more"}}}}
+		text := firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "more"}}}}
 		for b.Loop() {
-			if _, err := w.Append(b.Context(), id, store.Any, said); err != nil {
+			if _, err := w.Append(b.Context(), id, store.Any, text); err != nil {
 				b.Fatal(err)
 			}
 			for _, err := range w.List(b.Context(), store.Query{Limit: 50}) {

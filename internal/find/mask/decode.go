@@ -34,8 +34,8 @@ func unfold(text string) (unfolded, bool) {
 			first++
 			continue
 		}
-		size, said := character(text[first:])
-		if said != text[first:first+size] {
+		size, decoded := character(text[first:])
+		if decoded != text[first:first+size] {
 			break
 		}
 		first += size
@@ -47,18 +47,18 @@ func unfold(text string) (unfolded, bool) {
 	b.Grow(len(text))
 	at := make([]int, 0, len(text)+1)
 	for i := 0; i < len(text); {
-		size, said := character(text[i:])
-		for range len(said) {
+		size, decoded := character(text[i:])
+		for range len(decoded) {
 			at = append(at, i)
 		}
-		b.WriteString(said)
+		b.WriteString(decoded)
 		i += size
 	}
 	return unfolded{b.String(), append(at, len(text))}, true
 }
 
 // character returns the length of the first character of a text and its decoded form.
-func character(rest string) (size int, said string) {
+func character(rest string) (size int, decoded string) {
 	switch c := rest[0]; {
 	case c == '\\':
 		return escaped(rest)
@@ -74,7 +74,7 @@ func character(rest string) (size int, said string) {
 
 // escaped decodes an escape that may be quoted several times: \u0041, \x41, quotation
 // marks, newlines and slashes.
-func escaped(rest string) (size int, said string) {
+func escaped(rest string) (size int, decoded string) {
 	slashes := 1
 	for slashes < len(rest) && slashes < 8 && rest[slashes] == '\\' {
 		slashes++

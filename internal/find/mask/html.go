@@ -21,7 +21,7 @@ func HTML(text string) string {
 	b.Grow(len(text))
 	at, n := 0, 0 // offset in the visible text, and index in found
 	for rest := text; rest != ""; {
-		size, said := nextUnit(rest)
+		size, decoded := nextUnit(rest)
 		switch {
 		case rest[0] == '<':
 			b.WriteString(maskLink(rest[:size]))
@@ -35,7 +35,7 @@ func HTML(text string) string {
 				b.WriteString(Mark)
 			}
 		}
-		at += len(said)
+		at += len(decoded)
 		rest = rest[size:]
 	}
 	return b.String()
@@ -47,9 +47,9 @@ func plainText(text string) (read string, links bool) {
 	var b strings.Builder
 	b.Grow(len(text))
 	for rest := text; rest != ""; {
-		size, said := nextUnit(rest)
+		size, decoded := nextUnit(rest)
 		links = links || rest[0] == '<' && maskLink(rest[:size]) != rest[:size]
-		b.WriteString(said)
+		b.WriteString(decoded)
 		rest = rest[size:]
 	}
 	return b.String(), links
@@ -60,7 +60,7 @@ var inline = map[string]bool{"em": true, "strong": true, "del": true, "code": tr
 
 // nextUnit returns the length of the first tag, entity or character of an HTML fragment,
 // and its visible text. A block tag yields a newline.
-func nextUnit(rest string) (size int, said string) {
+func nextUnit(rest string) (size int, decoded string) {
 	switch rest[0] {
 	case '<':
 		end := strings.IndexByte(rest, '>')

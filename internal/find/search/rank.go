@@ -38,11 +38,11 @@ type Ranker struct {
 // number of texts, and mean the average number of words of a text.
 func NewRanker(terms []Term, frequency []float64, all, mean float64, now time.Time) *Ranker {
 	r := &Ranker{terms: terms, frequency: frequency, rare: make([]float64, len(terms)), idle: make([]bool, len(terms)), mean: max(mean, 1), now: now}
-	telling := slices.ContainsFunc(terms, func(t Term) bool { return !t.isCommon() })
+	distinctive := slices.ContainsFunc(terms, func(t Term) bool { return !t.isCommon() })
 	for i, f := range frequency {
 		f = min(f, all)
 		r.rare[i] = math.Log(1 + (all-f+0.5)/(f+0.5))
-		if r.idle[i] = telling && terms[i].isCommon(); r.idle[i] {
+		if r.idle[i] = distinctive && terms[i].isCommon(); r.idle[i] {
 			r.rare[i] *= commonWeight
 			continue
 		}

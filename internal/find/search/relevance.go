@@ -32,14 +32,14 @@ func Relevance(coverage, score, texts float64) float64 {
 // Relevance is Relevance for the query of the ranker. One word says too little to be sure,
 // unless it is rare or there are few texts, and is not as short as in "go on".
 func (r *Ranker) Relevance(coverage, score, texts float64) float64 {
-	v, telling, rare := Relevance(coverage, score, texts), 0, false
+	v, distinctive, rare := Relevance(coverage, score, texts), 0, false
 	for i, t := range r.terms {
 		if !t.isCommon() {
-			telling++
+			distinctive++
 			rare = len(t.Whole) > 2 && (r.frequency[i] <= rareTexts || texts <= fewTexts)
 		}
 	}
-	if telling == 0 || telling == 1 && !rare {
+	if distinctive == 0 || distinctive == 1 && !rare {
 		v = min(v, oneWordRelevance)
 	}
 	return v

@@ -7,7 +7,7 @@ import (
 )
 
 // themes returns the themes of texts.
-func themes(t *testing.T, query string, texts []Placed, said ...string) []float64 {
+func themes(t *testing.T, query string, texts []Placed, messages ...string) []float64 {
 	t.Helper()
 	terms := Words(query).Want.Positive()
 	frequency := make([]float64, len(terms))
@@ -16,7 +16,7 @@ func themes(t *testing.T, query string, texts []Placed, said ...string) []float6
 	}
 	r := NewRanker(terms, frequency, 100, 5, time.Time{})
 	for i := range texts {
-		texts[i].Counts = r.Count(TextOf(said[i]))
+		texts[i].Counts = r.Count(TextOf(messages[i]))
 	}
 	return r.Themes(texts)
 }

@@ -84,15 +84,15 @@ func TestInto(t *testing.T) {
 			t.Errorf("import %d added %d, %v; want %d", i, added, err, c.added)
 		}
 	}
-	var said []string
+	var texts []string
 	for record := range st.Read(ctx, "s", store.Start) {
 		if e, err := record.Entry(); err == nil {
 			if m, ok := e.Body.(*firn.Message); ok {
-				said = append(said, m.Text())
+				texts = append(texts, m.Text())
 			}
 		}
 	}
-	if got := strings.Join(said, " "); got != "one two three" {
+	if got := strings.Join(texts, " "); got != "one two three" {
 		t.Errorf("the session contains %q", got)
 	}
 	other := transcript(t, firn.UserText("of something else"))

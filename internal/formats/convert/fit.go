@@ -350,9 +350,9 @@ func (f *fitting) fitCustom(one *fitted, b *firn.CustomMessage) bool {
 		f.leave(*one, limitParts)
 		return false
 	}
-	said := *b
-	said.Parts = made.Parts
-	one.Entry.Body, one.changed = &said, true
+	message := *b
+	message.Parts = made.Parts
+	one.Entry.Body, one.changed = &message, true
 	return true
 }
 

@@ -75,8 +75,8 @@ func TestFit(t *testing.T) {
 			if err := windowtest.Check(c.profile, w); err != nil {
 				t.Errorf("the provider rejects it: %v\n%.5000s", err, &out)
 			}
-			if said := out.String(); !strings.Contains(said, "the end") || !strings.Contains(said, "are you there?") || strings.Contains(said, "hologram") || strings.Contains(said, "nobody") {
-				t.Errorf("got\n%s", said)
+			if content := out.String(); !strings.Contains(content, "the end") || !strings.Contains(content, "are you there?") || strings.Contains(content, "hologram") || strings.Contains(content, "nobody") {
+				t.Errorf("got\n%s", content)
 			}
 			for _, limit := range []string{limitCallIDs, limitToolNames, limitArguments, limitImages, limitUnpaired, limitUnanswered, limitFirst} {
 				if report.Losses[limit] == 0 {
@@ -153,8 +153,8 @@ func TestOpenClawIsHandedOnePath(t *testing.T) {
 			t.Fatal(err)
 		}
 		handed := as != ""
-		if said := out.String(); strings.Contains(said, "left behind") == handed || strings.Contains(said, `"type":"head"`) == handed || !strings.Contains(said, `"two"`) {
-			t.Errorf("as %q:\n%s", as, said)
+		if content := out.String(); strings.Contains(content, "left behind") == handed || strings.Contains(content, `"type":"head"`) == handed || !strings.Contains(content, `"two"`) {
+			t.Errorf("as %q:\n%s", as, content)
 		}
 		if report.Losses[limitTools] != 1 {
 			t.Errorf("the report mentions %v", report.Losses)

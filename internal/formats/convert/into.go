@@ -83,8 +83,8 @@ type intake struct {
 	seed maphash.Seed
 	// known is set if the session existed, met once an entry of the source was found in it.
 	known, met bool
-	// said is set if the session has any content.
-	said bool
+	// hasContent is set if the session has any content.
+	hasContent bool
 	// unsettled are the entries that were imported before the transcript was complete and
 	// have not been replaced, in order; size is the size of the transcript at that time.
 	unsettled []firn.EntryID
@@ -147,7 +147,7 @@ func (in *intake) readSession() error {
 	}
 	_, header := in.has[""]
 	in.known = len(in.has) > 0
-	in.met = header && !in.said // a session without content was interrupted there, so it is the same one
+	in.met = header && !in.hasContent // a session without content was interrupted there, so it is the same one
 	return nil
 }
 
@@ -165,7 +165,7 @@ func (in *intake) observeEntry(e firn.Entry) {
 		return
 	}
 	k := known{words: in.words(e)}
-	in.said = in.said || !isEnd(e)
+	in.hasContent = in.hasContent || !isEnd(e)
 	switch {
 	case tool != in.tool || in.tool == dialect.Native:
 		if up, ok := in.has[e.Parent]; ok && e.Body.Kind() == firn.KindMessage {

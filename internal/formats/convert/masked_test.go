@@ -29,9 +29,9 @@ func TestMasked(t *testing.T) {
 // in a torn one.
 func TestMaskedDrafts(t *testing.T) {
 	const head, tail = `{"type":"custom","customType":"firn.draft","data":{"answer":"0e7v4a9kpp46g",`, `},"id":"0e7v4a9kqq57h","parentId":null}` + "\n"
-	const said = `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"what is firn.draft?"}]}}` + "\n"
-	in := head + `"text":"It is AKIAABCD"` + tail + head + `"thinking":"\"","text":"ABCDABCDABCD"` + tail + said + head + `"text":"AKIAAB`
-	want := head + `"text":""` + tail + head + `"thinking":"","text":""` + tail + said + `{"type":"custom","customType":"firn.draft"`
+	const text = `{"type":"message","message":{"role":"user","content":[{"type":"text","text":"what is firn.draft?"}]}}` + "\n"
+	in := head + `"text":"It is AKIAABCD"` + tail + head + `"thinking":"\"","text":"ABCDABCDABCD"` + tail + text + head + `"text":"AKIAAB`
+	want := head + `"text":""` + tail + head + `"thinking":"","text":""` + tail + text + `{"type":"custom","customType":"firn.draft"`
 	var b strings.Builder
 	m := NewMasked(&b)
 	if _, err := m.Write([]byte(in)); err != nil {

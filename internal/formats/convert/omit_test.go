@@ -18,7 +18,7 @@ import (
 // keeps from such an entry keeps from the next one on its branch, and a tombstone of one
 // hides nothing else.
 func TestNamedCounters(t *testing.T) {
-	said := func(id, parent firn.EntryID, role firn.Role, text string) firn.Entry {
+	content := func(id, parent firn.EntryID, role firn.Role, text string) firn.Entry {
 		m := &firn.Message{Role: role, Parts: []firn.Part{firn.Text{Text: text}}}
 		if role == firn.RoleAssistant {
 			m.StopReason = firn.StopEnd
@@ -32,11 +32,11 @@ func TestNamedCounters(t *testing.T) {
 		return firn.Entry{ID: "k", Parent: parent, Body: &firn.Compaction{Summary: "They greeted.", FirstKept: kept}}
 	}
 	first := []firn.Entry{
-		said("u1", firn.Root, firn.RoleUser, "one"), said("a1", "u1", firn.RoleAssistant, "answer one"), count("c1", "a1"),
+		content("u1", firn.Root, firn.RoleUser, "one"), content("a1", "u1", firn.RoleAssistant, "answer one"), count("c1", "a1"),
 	}
-	second := []firn.Entry{said("u2", "c1", firn.RoleUser, "two"), said("a2", "u2", firn.RoleAssistant, "answer two")}
-	left := []firn.Entry{said("x", "c1", firn.RoleUser, "left"), said("y", "x", firn.RoleAssistant, "answer left")}
-	apart := []firn.Entry{count("c2", "c1"), said("u2", "c2", firn.RoleUser, "two"), said("a2", "u2", firn.RoleAssistant, "answer two")}
+	second := []firn.Entry{content("u2", "c1", firn.RoleUser, "two"), content("a2", "u2", firn.RoleAssistant, "answer two")}
+	left := []firn.Entry{content("x", "c1", firn.RoleUser, "left"), content("y", "x", firn.RoleAssistant, "answer left")}
+	apart := []firn.Entry{count("c2", "c1"), content("u2", "c2", firn.RoleUser, "two"), content("a2", "u2", firn.RoleAssistant, "answer two")}
 	const kept = "user: two\nassistant: answer two\nuser: three\n"
 	tests := map[string]struct {
 		more []firn.Entry
@@ -52,7 +52,7 @@ func TestNamedCounters(t *testing.T) {
 		t.Run(name, func(t *testing.T) {
 			st := memstore.New(memstore.Options{})
 			entries := slices.Concat(first, test.more)
-			end := said("u3", entries[len(entries)-1].ID, firn.RoleUser, "three")
+			end := content("u3", entries[len(entries)-1].ID, firn.RoleUser, "three")
 			if _, err := st.Append(t.Context(), "s", store.Start, append(entries, end)...); err != nil {
 				t.Fatal(err)
 			}

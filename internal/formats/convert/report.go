@@ -14,7 +14,7 @@ import (
 const maxFaults = 20
 
 // Report describes the fidelity of a conversion. Every entry that was read is counted in
-// exactly one of Same, Said, Changed and Left.
+// exactly one of Same, Reencoded, Changed and Left.
 type Report struct {
 	// Lines and BytesRead count the input, Damaged the unreadable places in it; Faults
 	// describes the first of these.
@@ -25,7 +25,7 @@ type Report struct {
 	lost firn.Pos
 	// Entries counts the entries read by kind.
 	Entries map[firn.Kind]int64
-	// Same entries were written as their original lines, Said ones re-encoded without loss,
+	// Same entries were written as their original lines, Reencoded ones re-encoded without loss,
 	// Changed ones with a loss; Left ones were not written.
 	Same, Reencoded, Changed, Left int64
 	// Losses counts the changed and omitted entries by reason: the name of a limit of the

@@ -12,9 +12,9 @@ import (
 // text in other tools, and that an empty one is omitted.
 func TestSectionsOfASystemPrompt(t *testing.T) {
 	const head = `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w"}` + "\n"
-	const said = `{"type":"message","id":"u","parentId":"y","timestamp":"2026-11-15T02:40:16.042Z","message":{"role":"user","content":"hi","timestamp":2}}` + "\n"
+	const content = `{"type":"message","id":"u","parentId":"y","timestamp":"2026-11-15T02:40:16.042Z","message":{"role":"user","content":"hi","timestamp":2}}` + "\n"
 	system := func(rest string) string {
-		return head + `{"type":"message","id":"y","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"system","content":""` + rest + `,"timestamp":1}}` + "\n" + said
+		return head + `{"type":"message","id":"y","parentId":null,"timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"system","content":""` + rest + `,"timestamp":1}}` + "\n" + content
 	}
 	pi, _ := dialects.Find(string(dialect.Pi))
 	for _, name := range []dialect.Name{dialect.Codex, dialect.ClaudeCode, dialect.CrabTalk, dialect.Claw0, dialect.Cersei} {

@@ -39,7 +39,7 @@ func TestTwoWriters(t *testing.T) {
 			home, a, id := begun(t, tool, sourcestore.Options{})
 			b := open(t, home, tool, sourcestore.Options{InPlace: true})
 			now := time.Now()
-			want := said
+			want := transcript
 			for i := range 8 {
 				word := fmt.Sprintf("WORD%d.", i)
 				e := firn.NewEntry(firn.UserText(word).Body)
@@ -85,7 +85,7 @@ func TestReplaced(t *testing.T) {
 			if _, err := st.Append(t.Context(), id, end, answer); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | afterwards? | Afterwards."; got != want {
+			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), transcript+" | afterwards? | Afterwards."; got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 			if err := os.Remove(files[0]); err != nil {
@@ -136,7 +136,7 @@ func TestCutShort(t *testing.T) {
 			if _, err := st.Append(t.Context(), id, store.Any, firn.NewEntry(firn.UserText("and this stays").Body)); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | and this stays"; got != want {
+			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), transcript+" | and this stays"; got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -181,7 +181,7 @@ func TestIndexCannotBeWritten(t *testing.T) {
 			if _, err := st.Append(t.Context(), id, end, firn.NewEntry(firn.UserText("good").Body)); err != nil {
 				t.Errorf("at the end that was returned: %v", err)
 			}
-			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), said+" | is it safe? | It is. | good"; got != want {
+			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), id), transcript+" | is it safe? | It is. | good"; got != want {
 				t.Errorf("got\n%s\nwant\n%s", got, want)
 			}
 		})

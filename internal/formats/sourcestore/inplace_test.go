@@ -85,7 +85,7 @@ func talk() []firn.Entry {
 	}
 }
 
-const said = "what does it say? | Looking. | call:read | result:what it says | It says something."
+const transcript = "what does it say? | Looking. | call:read | result:what it says | It says something."
 
 // TestInPlace checks that a session can be created in every tool's folder and continued
 // after reopening the store, with the same content for the tool.
@@ -100,8 +100,8 @@ func TestInPlace(t *testing.T) {
 				t.Fatal(err)
 			}
 			real := theOnly(t, home, tool)
-			if got := spoken(t, open(t, home, tool, sourcestore.Options{}), real); got != said {
-				t.Errorf("got\n%s\nwant\n%s", got, said)
+			if got := spoken(t, open(t, home, tool, sourcestore.Options{}), real); got != transcript {
+				t.Errorf("got\n%s\nwant\n%s", got, transcript)
 			}
 			again := open(t, home, tool, sourcestore.Options{InPlace: true})
 			end, err := again.Append(ctx, real, store.Any, firn.NewEntry(firn.UserText("and now?").Body))
@@ -111,7 +111,7 @@ func TestInPlace(t *testing.T) {
 			if _, err := again.Append(ctx, real, end, firn.AssistantText("Now too.")); err != nil {
 				t.Fatal(err)
 			}
-			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), real), said+" | and now? | Now too."; got != want {
+			if got, want := spoken(t, open(t, home, tool, sourcestore.Options{}), real), transcript+" | and now? | Now too."; got != want {
 				t.Errorf("then: got\n%s\nwant\n%s", got, want)
 			}
 		})
@@ -160,7 +160,7 @@ func TestHideInPlace(t *testing.T) {
 			}
 			// CrabTalk's compaction, which replaces the old beginning, is the first message
 			// for CrabTalk and a summary for firn.
-			if _, rest, _ := strings.Cut(said, " | "); !strings.Contains(got, rest) || !strings.Contains(got, "what does it say?") {
+			if _, rest, _ := strings.Cut(transcript, " | "); !strings.Contains(got, rest) || !strings.Contains(got, "what does it say?") {
 				t.Errorf("the previous text is missing:\n%s", got)
 			}
 			if _, err := st.Append(ctx, id, store.Any, firn.AssistantText("Welcome.")); err != nil {

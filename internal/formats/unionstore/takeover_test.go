@@ -22,9 +22,9 @@ func long(t *testing.T, source string, n int) []string {
 	t.Helper()
 	b := fmt.Appendln(nil, `{"type":"session","version":3,"id":"old","timestamp":"2026-01-02T03:04:05.000Z","cwd":"/x"}`)
 	parent := "null"
-	var said []string
+	var texts []string
 	for i := range n {
-		said = append(said, fmt.Sprint("word ", i))
+		texts = append(texts, fmt.Sprint("word ", i))
 		b = fmt.Appendf(b, `{"type":"message","id":"e%d","parentId":%s,"timestamp":"2026-01-02T03:04:05.000Z","message":{"role":"user","content":"word %d","timestamp":1}}`+"\n", i, parent, i)
 		parent = fmt.Sprintf(`"e%d"`, i)
 	}
@@ -35,7 +35,7 @@ func long(t *testing.T, source string, n int) []string {
 	if err := os.WriteFile(filepath.Join(dir, "old.jsonl"), b, 0o600); err != nil {
 		t.Fatal(err)
 	}
-	return said
+	return texts
 }
 
 // TestManyAppend checks that concurrent appends to a source's session are all stored, once,

@@ -240,9 +240,9 @@ func (counting) CountTokens(context.Context, provider.Request) (int64, error) { 
 
 func TestModelIsCounted(t *testing.T) {
 	s := metrics.New(time.Now())
-	said := scripted.Reply("hello there")
-	said.Usage = &firn.Usage{Input: 100, Output: 20, CacheRead: 5, Cost: firn.Cost{Total: 0.25}}
-	inner := scripted.New(scripted.Info(), said, scripted.Fail(&provider.Error{Kind: provider.Temporary}))
+	content := scripted.Reply("hello there")
+	content.Usage = &firn.Usage{Input: 100, Output: 20, CacheRead: 5, Cost: firn.Cost{Total: 0.25}}
+	inner := scripted.New(scripted.Info(), content, scripted.Fail(&provider.Error{Kind: provider.Temporary}))
 	m := s.Model(inner)
 	for range 2 {
 		drain(m.Stream(t.Context(), provider.Request{}))

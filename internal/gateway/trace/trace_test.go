@@ -284,20 +284,20 @@ func TestSpansAreSentAgain(t *testing.T) {
 
 // words collects the reported messages.
 type words struct {
-	mu   sync.Mutex
-	said []string
+	mu    sync.Mutex
+	lines []string
 }
 
 func (w *words) add(text string) {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	w.said = append(w.said, text)
+	w.lines = append(w.lines, text)
 }
 
 func (w *words) all() []string {
 	w.mu.Lock()
 	defer w.mu.Unlock()
-	return slices.Clone(w.said)
+	return slices.Clone(w.lines)
 }
 
 // counting is a model that counts tokens exactly.

@@ -97,10 +97,10 @@ func paged(t *testing.T, v *View, id firn.ID, q EntryQuery) string {
 			t.Fatal(err)
 		}
 		for _, e := range page.Items {
-			switch _, text, said := strings.Cut(string(e.Line), "message "); {
+			switch _, text, content := strings.Cut(string(e.Line), "message "); {
 			case e.Damage != nil:
 				words = append(words, "?")
-			case said:
+			case content:
 				n, _, _ := strings.Cut(text, `"`)
 				words = append(words, n)
 			}

@@ -68,21 +68,21 @@ func previewParts(m *firn.Message) string {
 	if text := Preview(m.Text(), PreviewRunes); text != "" {
 		return text
 	}
-	var said []string
+	var parts []string
 	for _, part := range m.Parts {
 		switch p := part.(type) {
 		case firn.ToolCall:
-			said = append(said, p.Name+" "+firn.CutText(string(p.Arguments), 4*PreviewRunes))
+			parts = append(parts, p.Name+" "+firn.CutText(string(p.Arguments), 4*PreviewRunes))
 		case firn.ToolResult:
-			said = append(said, p.Name+": "+firn.CutText(firn.JoinText(p.Content), 4*PreviewRunes))
+			parts = append(parts, p.Name+": "+firn.CutText(firn.JoinText(p.Content), 4*PreviewRunes))
 		case firn.Shell:
-			said = append(said, "$ "+p.Command)
+			parts = append(parts, "$ "+p.Command)
 		case firn.Image:
-			said = append(said, "[image "+p.MimeType+"]")
+			parts = append(parts, "[image "+p.MimeType+"]")
 		}
 	}
 	if m.Error != "" {
-		said = append(said, m.Error)
+		parts = append(parts, m.Error)
 	}
-	return Preview(strings.Join(said, " · "), PreviewRunes)
+	return Preview(strings.Join(parts, " · "), PreviewRunes)
 }

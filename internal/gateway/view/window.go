@@ -69,7 +69,7 @@ func (v *View) inject(ctx context.Context, id firn.ID, l *live) error {
 
 // injected returns the injected content and a function that removes it from the message it
 // was merged into.
-func (l *live) injected() (list []wire.Injected, said func(*firn.Message) *firn.Message) {
+func (l *live) injected() (list []wire.Injected, original func(*firn.Message) *firn.Message) {
 	texts := make(map[string]bool)
 	for _, in := range l.Injected {
 		text := firn.JoinText(in.Parts)
@@ -109,8 +109,8 @@ func (l *live) window() wire.Window {
 		Head: l.path.Head, End: l.path.End, Provider: l.Info.Provider, Model: l.Info.Name, Profile: built.Profile,
 		Usage: l.usage(), Compactions: l.path.Compactions(), In: l.in(), Out: l.out(), Count: len(built.Items),
 	}
-	var said func(*firn.Message) *firn.Message
-	w.Injected, said = l.injected()
+	var original func(*firn.Message) *firn.Message
+	w.Injected, original = l.injected()
 	w.Totals = l.totals(w.Injected)
 	items := built.Items[max(len(built.Items)-mostItems, 0):]
 	w.Items = make([]wire.WindowItem, len(items))
@@ -118,7 +118,7 @@ func (l *live) window() wire.Window {
 		it := &items[i]
 		w.Items[i] = wire.WindowItem{
 			Role: it.Message.Role, Tokens: it.Tokens, From: it.From, Injected: it.Injected,
-			Synthetic: it.Synthetic, Preview: previewParts(said(&it.Message)),
+			Synthetic: it.Synthetic, Preview: previewParts(original(&it.Message)),
 		}
 	}
 	for _, r := range built.Repairs {

@@ -278,9 +278,9 @@ func TestArchiveOutsideHomeIsRejected(t *testing.T) {
 	} {
 		var plain bytes.Buffer
 		w := tar.NewWriter(&plain)
-		said := []byte(`{"firnBackup":1}`)
-		w.WriteHeader(&tar.Header{Name: "firn-backup.json", Typeflag: tar.TypeReg, Size: int64(len(said))})
-		w.Write(said)
+		text := []byte(`{"firnBackup":1}`)
+		w.WriteHeader(&tar.Header{Name: "firn-backup.json", Typeflag: tar.TypeReg, Size: int64(len(text))})
+		w.Write(text)
 		w.WriteHeader(&h)
 		w.WriteHeader(&tar.Header{Name: "SHA256SUMS", Typeflag: tar.TypeReg})
 		w.Close()

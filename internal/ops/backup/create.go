@@ -116,11 +116,11 @@ type packer struct {
 
 func (p *packer) pack() error {
 	p.Made = p.now
-	said, err := json.Marshal(note{format, p.now})
+	line, err := json.Marshal(note{format, p.now})
 	if err != nil {
 		return err
 	}
-	if err := p.put(noteName, append(said, '\n')); err != nil {
+	if err := p.put(noteName, append(line, '\n')); err != nil {
 		return err
 	}
 	// Logs first: the contents of an older log are also in a newer transcript. Then all

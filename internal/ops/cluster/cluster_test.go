@@ -85,12 +85,12 @@ func space(t *testing.T) jetstream.Options {
 func (m *member) answers() provider.Model {
 	return scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
 		items := req.Window.Items
-		said := items[len(items)-1].Message.Text()
+		text := items[len(items)-1].Message.Text()
 		model := scripted.New(scripted.Info())
-		step := scripted.Reply("heard: " + said)
+		step := scripted.Reply("heard: " + text)
 		step.Before = func(ctx context.Context) error {
-			m.asked <- said
-			if !strings.HasPrefix(said, "wait") {
+			m.asked <- text
+			if !strings.HasPrefix(text, "wait") {
 				return nil
 			}
 			select {
@@ -250,8 +250,8 @@ func TestForwarded(t *testing.T) {
 	a, b := join(t, o, long), join(t, o, long)
 	id := a.newSession()
 	first := a.later(id, wire.Turn{Text: "wait for it"})
-	if said := <-a.asked; said != "wait for it" {
-		t.Fatalf("received %q", said)
+	if text := <-a.asked; text != "wait for it" {
+		t.Fatalf("received %q", text)
 	}
 	second := b.later(id, wire.Turn{Text: "two", Queue: "followup"})
 	var waits wire.Answer
@@ -270,8 +270,8 @@ func TestForwarded(t *testing.T) {
 		t.Errorf("the second answer is %+v", got)
 	}
 	select {
-	case said := <-b.asked:
-		t.Errorf("the other gateway's model received %q", said)
+	case text := <-b.asked:
+		t.Errorf("the other gateway's model received %q", text)
 	default:
 	}
 	want(t, a.log(id), "user: wait for it", "assistant: heard: wait for it", "user: two", "assistant: heard: two")
@@ -423,8 +423,8 @@ func TestTakenOverWithoutRetry(t *testing.T) {
 	<-a.asked
 	_ = a.store.Close()
 	close(b.gate)
-	if said := <-b.asked; said != "wait one" {
-		t.Errorf("received %q", said)
+	if text := <-b.asked; text != "wait one" {
+		t.Errorf("received %q", text)
 	}
 }
 
@@ -534,8 +534,8 @@ func TestGatewayLeaves(t *testing.T) {
 	<-a.asked
 	a.get("POST", turns(id), wire.Turn{Text: "two", Queue: "followup", Wait: new(bool)}, nil)
 	a.leave()
-	if said := <-b.asked; !strings.HasSuffix(said, "two") {
-		t.Errorf("received %q", said)
+	if text := <-b.asked; !strings.HasSuffix(text, "two") {
+		t.Errorf("received %q", text)
 	}
 	if got := a.cluster.Name(); got == b.cluster.Name() {
 		t.Errorf("two are called %s", got)

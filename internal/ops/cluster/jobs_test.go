@@ -41,8 +41,8 @@ func TestJobsMove(t *testing.T) {
 	}
 	set(12, 1, 1)
 	a.gateway.LeadershipChanged() // reads the clock
-	if said := <-a.asked; said != "run at one" {
-		t.Fatalf("received %q", said)
+	if text := <-a.asked; text != "run at one" {
+		t.Fatalf("received %q", text)
 	}
 	for runs(t, b, "run")[0].End < 4 { // until it has been answered
 		rest(t)
@@ -51,8 +51,8 @@ func TestJobsMove(t *testing.T) {
 	if err := a.store.Close(); err != nil { // as if it were killed: nothing is released
 		t.Fatal(err)
 	}
-	if said := <-b.asked; said != "due at two" {
-		t.Errorf("the next gateway received %q", said)
+	if text := <-b.asked; text != "due at two" {
+		t.Errorf("the next gateway received %q", text)
 	}
 	b.gateway.LeadershipChanged()
 	b.leave()
@@ -63,10 +63,10 @@ func TestJobsMove(t *testing.T) {
 		}
 	}
 	select {
-	case said := <-a.asked:
-		t.Errorf("the killed gateway received %q", said)
-	case said := <-b.asked:
-		t.Errorf("the next gateway also received %q", said)
+	case text := <-a.asked:
+		t.Errorf("the killed gateway received %q", text)
+	case text := <-b.asked:
+		t.Errorf("the next gateway also received %q", text)
 	default:
 	}
 }

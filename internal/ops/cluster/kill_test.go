@@ -35,8 +35,8 @@ type soak struct {
 	sessions []firn.ID
 
 	mu sync.Mutex
-	// said holds the acknowledged messages, noted the acknowledged entries.
-	said, noted []spoken
+	// sent holds the acknowledged messages, noted the acknowledged entries.
+	sent, noted []spoken
 	// lost holds entries with an unknown outcome.
 	lost []spoken
 	// faults counts the injected faults.
@@ -120,7 +120,7 @@ func (s *soak) run(harm func()) {
 	for i, id := range s.sessions {
 		s.check(id, logs[i], seen[i])
 	}
-	t.Logf("%d messages and %d entries acknowledged, %d sent again, %d of unknown fate, %d events followed; %v", len(s.said), len(s.noted), s.retries.Load(), len(s.lost), s.events.Load(), s.faults)
+	t.Logf("%d messages and %d entries acknowledged, %d sent again, %d of unknown fate, %d events followed; %v", len(s.sent), len(s.noted), s.retries.Load(), len(s.lost), s.events.Load(), s.faults)
 }
 
 // createSessions creates the sessions.

@@ -72,7 +72,7 @@ func (s *soak) send(what spoken, t wire.Turn) {
 	for {
 		status, body, err := s.post(context.Background(), turns(what.session), t)
 		if err == nil && status == http.StatusOK {
-			s.acknowledge(&s.said, what)
+			s.acknowledge(&s.sent, what)
 			return
 		}
 		if err == nil && !again(status) {
@@ -165,7 +165,7 @@ func entryOf(e sse.Event) string {
 
 // listen listens to a session over a random gateway until hear has enough events or the
 // gateway ends the stream.
-func (s *soak) listen(ctx context.Context, id firn.ID, last string, hear func(sse.Event) bool) {
+func (s *soak) listen(ctx context.Context, id firn.ID, last string, handle func(sse.Event) bool) {
 	r, err := http.NewRequestWithContext(ctx, http.MethodGet, s.gateway().address()+"/v1/sessions/"+string(id)+"/events", nil)
 	if err != nil {
 		s.t.Error(err)
@@ -186,7 +186,7 @@ func (s *soak) listen(ctx context.Context, id firn.ID, last string, hear func(ss
 	dead := time.AfterFunc(10*time.Second, func() { resp.Body.Close() }) // there is a heartbeat every second
 	defer dead.Stop()
 	for e, err := range sse.Read(&beating{resp.Body, dead}) {
-		if err != nil || !hear(e) {
+		if err != nil || !handle(e) {
 			return
 		}
 	}
@@ -206,7 +206,7 @@ func (b *beating) Read(p []byte) (int, error) {
 
 // check compares a session with the acknowledgments and events of the clients.
 func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
-	said, notes := make(map[firn.EntryID]int), make(map[string]int)
+	text, notes := make(map[firn.EntryID]int), make(map[string]int)
 	var texts []string
 	parent := firn.EntryID("")
 	for _, e := range log {
@@ -224,7 +224,7 @@ func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 		switch b := e.Body.(type) {
 		case *firn.Message:
 			if b.Role == firn.RoleUser {
-				s.received(e, b, said)
+				s.received(e, b, text)
 			}
 		case *firn.Custom:
 			var data struct{ Text string }
@@ -233,7 +233,7 @@ func (s *soak) check(id firn.ID, log []firn.Entry, seen []string) {
 			}
 		}
 	}
-	if !s.compare(id, said, notes) {
+	if !s.compare(id, text, notes) {
 		s.dump(id, log)
 	}
 	if len(seen) < len(texts) || !slices.Equal(texts, seen[:len(texts)]) { // more may have been appended since
@@ -259,7 +259,7 @@ func quiet(e firn.Entry) bool {
 }
 
 // received counts the messages in an entry.
-func (s *soak) received(e firn.Entry, m *firn.Message, said map[firn.EntryID]int) {
+func (s *soak) received(e firn.Entry, m *firn.Message, seen map[firn.EntryID]int) {
 	var together []firn.EntryID
 	if raw := e.Extra.Get("collected"); raw != nil {
 		if err := json.Unmarshal(raw, &together); err != nil {
@@ -270,7 +270,7 @@ func (s *soak) received(e firn.Entry, m *firn.Message, said map[firn.EntryID]int
 		together = append(together, e.ID)
 	}
 	for _, id := range together {
-		said[id]++
+		seen[id]++
 	}
 	if m.Text() == "" {
 		s.t.Errorf("entry %s is empty", e.ID)
@@ -278,11 +278,11 @@ func (s *soak) received(e firn.Entry, m *firn.Message, said map[firn.EntryID]int
 }
 
 // compare checks that everything acknowledged is stored once.
-func (s *soak) compare(id firn.ID, said map[firn.EntryID]int, notes map[string]int) bool {
+func (s *soak) compare(id firn.ID, seen map[firn.EntryID]int, notes map[string]int) bool {
 	failed := s.t.Failed()
-	for _, what := range s.said {
-		if what.session == id && said[what.id] != 1 {
-			s.t.Errorf("%q, %s, was acknowledged in session %s and is stored %d times", what.text, what.id, id, said[what.id])
+	for _, what := range s.sent {
+		if what.session == id && seen[what.id] != 1 {
+			s.t.Errorf("%q, %s, was acknowledged in session %s and is stored %d times", what.text, what.id, id, seen[what.id])
 		}
 	}
 	for _, what := range s.noted {

@@ -101,15 +101,15 @@ func (p *process) open() (*jetstream.Store, error) {
 // echo returns a model that echoes the last message in pieces, sometimes after a tool call.
 func echo(chance *rand.Rand) provider.Model {
 	return scripted.Func(scripted.Info(), func(ctx context.Context, req provider.Request) iter.Seq2[provider.Event, error] {
-		said, calls := "", false
+		text, calls := "", false
 		for _, it := range req.Window.Items {
 			m := &it.Message
 			if m.Role == firn.RoleUser {
-				said = m.Text()
+				text = m.Text()
 			}
 			calls = m.Role == firn.RoleUser && chance.IntN(4) == 0
 		}
-		step := scripted.Reply("heard: " + said)
+		step := scripted.Reply("heard: " + text)
 		if calls {
 			step = scripted.Call(string(firn.NewEntryID()), "calc", `{"expression":"6*7"}`)
 		}

@@ -14,9 +14,9 @@ func TestStatusListsGateways(t *testing.T) {
 	o := space(t)
 	a, b := join(t, o, 15*time.Second), join(t, o, 15*time.Second)
 	id := a.newSession()
-	said := make(chan struct{})
+	text := make(chan struct{})
 	go func() {
-		defer close(said)
+		defer close(text)
 		a.ask("POST", "/v1/sessions/"+string(id)+"/turns", wire.Turn{Text: "wait for it"})
 	}()
 	<-a.asked
@@ -35,5 +35,5 @@ func TestStatusListsGateways(t *testing.T) {
 		t.Errorf("the servers are %+v", s)
 	}
 	close(a.gate)
-	<-said
+	<-text
 }

@@ -127,11 +127,11 @@ func numberedTexts(list string, texts []string) []string {
 // valid reports whether a step can be applied: it refers to enough facts and adds nothing
 // to them.
 func (s step) valid() bool {
-	var said []string
+	var words []string
 	for _, text := range s.about {
-		said = append(said, terms(text)...)
+		words = append(words, terms(text)...)
 	}
-	covered := cover(terms(s.text), said) >= 0.6
+	covered := cover(terms(s.text), words) >= 0.6
 	switch s.do {
 	case "merge":
 		return len(s.about) >= 2 && covered && junkReason(Fact{Text: s.text}) == ""

@@ -99,16 +99,16 @@ var copulas = []string{" is now ", " are now ", " will be ", " is ", " are ", " 
 
 // contradicts reports whether two sentences have the same subject but different predicates.
 func contradicts(older, newer string) bool {
-	about, said, ok := predicate(older)
-	about2, said2, ok2 := predicate(newer)
+	about, stated, ok := predicate(older)
+	about2, stated2, ok2 := predicate(newer)
 	if !ok || !ok2 || !slices.Equal(about, about2) {
 		return false
 	}
-	return likeness(said, said2) < 0.5 || !slices.Equal(figures(said), figures(said2))
+	return likeness(stated, stated2) < 0.5 || !slices.Equal(figures(stated), figures(stated2))
 }
 
 // predicate splits a sentence at its verb.
-func predicate(text string) (about, said []string, ok bool) {
+func predicate(text string) (about, stated []string, ok bool) {
 	low := strings.ToLower(text)
 	for _, verb := range copulas {
 		head, tail, found := strings.Cut(low, verb)
@@ -117,8 +117,8 @@ func predicate(text string) (about, said []string, ok bool) {
 		}
 		about = slices.DeleteFunc(terms(head), func(w string) bool { return vague[w] || vague[w+"e"] })
 		slices.Sort(about)
-		said = terms(tail)
-		return about, said, len(about) > 0 && len(about) <= 6 && len(said) > 0
+		stated = terms(tail)
+		return about, stated, len(about) > 0 && len(about) <= 6 && len(stated) > 0
 	}
 	return nil, nil, false
 }
@@ -126,8 +126,8 @@ func predicate(text string) (about, said []string, ok bool) {
 // newer reports whether a fact was noted no earlier than another.
 func newer(f, than Fact) bool {
 	at := func(f Fact) string {
-		if !f.said.IsZero() {
-			return f.said.UTC().Format(dayFormat)
+		if !f.written.IsZero() {
+			return f.written.UTC().Format(dayFormat)
 		}
 		if f.Day.IsZero() {
 			return ""

@@ -19,15 +19,15 @@ var relative = pattern.New(`(?i)\b(?:(by|on|until|till|since|before|after|from|f
 	`(?:monday|tuesday|wednesday|thursday|friday|saturday|sunday))\b('s|’s|s\b)?`)
 
 // absoluteDates replaces relative dates in a text, such as tomorrow, last week, in three days or
-// by Friday, with absolute ones. said is when the text was written. A weekday alone counts
+// by Friday, with absolute ones. written is when the text was written. A weekday alone counts
 // only after a preposition: "on Friday" is replaced, "Fridays" is not. In German, French
 // and Spanish only the simple words for days are known; other languages are left unchanged.
-func absoluteDates(text string, said time.Time) string {
-	if said.IsZero() {
+func absoluteDates(text string, written time.Time) string {
+	if written.IsZero() {
 		return text
 	}
 	if l, ok := detectLanguage(text); ok {
-		return l.absolute(text, said)
+		return l.absolute(text, written)
 	}
 	var b strings.Builder
 	end := 0
@@ -39,7 +39,7 @@ func absoluteDates(text string, said time.Time) string {
 			return text[m[2*n]:m[2*n+1]]
 		}
 		word, preposition, suffix := strings.ToLower(group(2)), group(1), group(3)
-		to, ok := absolute(word, strings.ToLower(preposition), said)
+		to, ok := absolute(word, strings.ToLower(preposition), written)
 		if !ok || suffix == "s" {
 			continue
 		}
@@ -83,8 +83,8 @@ func formatDate(to span, preposition, suffix, word string) string {
 	return preposition + " " + to.text
 }
 
-func absolute(word, preposition string, said time.Time) (span, bool) {
-	day := func(n int) (span, bool) { return span{said.AddDate(0, 0, n).Format(dayFormat), true}, true }
+func absolute(word, preposition string, written time.Time) (span, bool) {
+	day := func(n int) (span, bool) { return span{written.AddDate(0, 0, n).Format(dayFormat), true}, true }
 	switch word {
 	case "today", "tonight":
 		return day(0)
@@ -100,21 +100,21 @@ func absolute(word, preposition string, said time.Time) (span, bool) {
 	fields := strings.Fields(word)
 	switch {
 	case fields[0] == "in":
-		return shiftDate(fields[1], fields[2], 1, said)
+		return shiftDate(fields[1], fields[2], 1, written)
 	case fields[len(fields)-1] == "ago":
-		return shiftDate(fields[0], fields[1], -1, said)
+		return shiftDate(fields[0], fields[1], -1, written)
 	case len(fields) == 2:
-		return adjacentSpan(fields[0], fields[1], said)
+		return adjacentSpan(fields[0], fields[1], written)
 	}
 	switch preposition {
 	case "by", "on", "until", "till", "before", "after", "this coming", "for":
-		return day(daysUntil(said, fields[0]))
+		return day(daysUntil(written, fields[0]))
 	}
 	return span{}, false
 }
 
-// shiftDate returns the date count days, weeks, months or years from said.
-func shiftDate(count, unit string, sign int, said time.Time) (span, bool) {
+// shiftDate returns the date count days, weeks, months or years from written.
+func shiftDate(count, unit string, sign int, written time.Time) (span, bool) {
 	n, err := strconv.Atoi(count)
 	if err != nil {
 		n = map[string]int{"a": 1, "an": 1, "one": 1, "two": 2, "three": 3, "four": 4, "five": 5, "six": 6, "seven": 7, "eight": 8, "nine": 9, "ten": 10}[count]
@@ -122,44 +122,44 @@ func shiftDate(count, unit string, sign int, said time.Time) (span, bool) {
 	n *= sign
 	switch strings.TrimSuffix(unit, "s") {
 	case "day":
-		return span{said.AddDate(0, 0, n).Format(dayFormat), true}, true
+		return span{written.AddDate(0, 0, n).Format(dayFormat), true}, true
 	case "week":
-		return span{said.AddDate(0, 0, 7*n).Format(dayFormat), true}, true
+		return span{written.AddDate(0, 0, 7*n).Format(dayFormat), true}, true
 	case "month":
-		return monthOf(said, n), true
+		return monthOf(written, n), true
 	}
-	return span{strconv.Itoa(said.Year() + n), false}, true
+	return span{strconv.Itoa(written.Year() + n), false}, true
 }
 
 // adjacentSpan returns the previous, current or next week, month, year or weekday.
-func adjacentSpan(which, unit string, said time.Time) (span, bool) {
+func adjacentSpan(which, unit string, written time.Time) (span, bool) {
 	n := map[string]int{"last": -1, "this": 0, "next": 1}[which]
 	switch unit {
 	case "week":
-		monday := said.AddDate(0, 0, -(int(said.Weekday())+6)%7+7*n)
+		monday := written.AddDate(0, 0, -(int(written.Weekday())+6)%7+7*n)
 		return span{"the week of " + monday.Format(dayFormat), false}, true
 	case "month":
-		return monthOf(said, n), true
+		return monthOf(written, n), true
 	case "year":
-		return span{strconv.Itoa(said.Year() + n), false}, true
+		return span{strconv.Itoa(written.Year() + n), false}, true
 	}
-	days := daysUntil(said, unit)
+	days := daysUntil(written, unit)
 	if which == "last" {
 		days -= 7
 	}
-	return span{said.AddDate(0, 0, days).Format(dayFormat), true}, true
+	return span{written.AddDate(0, 0, days).Format(dayFormat), true}, true
 }
 
-// monthOf returns the month n months from said, regardless of the day of the month.
-func monthOf(said time.Time, n int) span {
-	first := time.Date(said.Year(), said.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
+// monthOf returns the month n months from written, regardless of the day of the month.
+func monthOf(written time.Time, n int) span {
+	first := time.Date(written.Year(), written.Month()+time.Month(n), 1, 0, 0, 0, 0, time.UTC)
 	return span{fmt.Sprintf("%04d-%02d", first.Year(), first.Month()), false}
 }
 
 // daysUntil returns the number of days until a weekday: one to seven.
-func daysUntil(said time.Time, weekday string) int {
+func daysUntil(written time.Time, weekday string) int {
 	for n := 1; n <= 7; n++ {
-		if strings.EqualFold(said.AddDate(0, 0, n).Weekday().String(), weekday) {
+		if strings.EqualFold(written.AddDate(0, 0, n).Weekday().String(), weekday) {
 			return n
 		}
 	}

@@ -142,11 +142,11 @@ func TestCollect(t *testing.T) {
 	result := firn.NewEntry(&firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{firn.ToolResult{CallID: "c", Content: []firn.Part{firn.Text{Text: "a recalled fact"}}}}})
 	result.ID = "result"
 	m := Collect("s", append(entries, call), "e01", false)
-	var said []string
+	var texts []string
 	for _, l := range m.Lines {
-		said = append(said, l.String()+" "+l.Text)
+		texts = append(texts, l.String()+" "+l.Text)
 	}
-	if got := strings.Join(said, "|"); got != "s/e02 two|s/e03 three|s/e04 four" {
+	if got := strings.Join(texts, "|"); got != "s/e02 two|s/e03 three|s/e04 four" {
 		t.Errorf("the lines are %q", got)
 	}
 	if m.Messages != 5 || m.Calls != 1 || !m.Pending || m.Last != "call" {

@@ -40,7 +40,7 @@ func learned(t *testing.T, d *Dir) {
 	}
 	learn := func(session firn.ID, text string, from []Source) {
 		t.Helper()
-		_, err := d.Learn(t.Context(), []Fact{{Category: Project, Text: text, Confidence: 0.8, Sources: from, said: d.clock(), spoken: true}}, session, "e9")
+		_, err := d.Learn(t.Context(), []Fact{{Category: Project, Text: text, Confidence: 0.8, Sources: from, written: d.clock(), spoken: true}}, session, "e9")
 		must(err)
 	}
 	remember("", "The cake is made of marzipan", mine)
@@ -107,7 +107,7 @@ func TestEraseLeavesNothing(t *testing.T) {
 		t.Errorf("a second time it finds %+v, %v", again, err)
 	}
 	// A consolidation that is still running finishes too late.
-	late := []Fact{{Category: Project, Text: "The cake is made of marzipan", Confidence: 0.8, Sources: []Source{{"s1", "e7"}}, said: someDay, spoken: true}}
+	late := []Fact{{Category: Project, Text: "The cake is made of marzipan", Confidence: 0.8, Sources: []Source{{"s1", "e7"}}, written: someDay, spoken: true}}
 	if change, err := d.Learn(t.Context(), late, "s1", "e9"); err != nil || len(change.Files) > 0 || allBytes(t, d.root) != after {
 		t.Errorf("a fact that was learned too late gives %+v, %v", change, err)
 	}

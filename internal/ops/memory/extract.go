@@ -208,15 +208,15 @@ func guessCategory(text string) Category {
 // ground keeps the candidates that are supported by lines and adds those as sources. It
 // leaves out junk and repetitions of memory.
 func (x Extractor) ground(ctx context.Context, candidates []candidate, lines []Message, texts []string) []Fact {
-	said := make([][]string, len(lines))
+	termsOf := make([][]string, len(lines))
 	for i, l := range lines {
-		said[i] = terms(l.Text)
+		termsOf[i] = terms(l.Text)
 	}
 	known, echoes := lineTerms(x.Familiar), lineTerms(texts)
 	var facts []Fact
 	for _, c := range candidates {
 		words := terms(c.Text)
-		at := findSources(words, c.lines, said)
+		at := findSources(words, c.lines, termsOf)
 		if len(at) == 0 || junkReason(c.Fact) != "" || familiar(words, known) || len(facts) == mostFacts {
 			continue
 		}
@@ -254,15 +254,15 @@ func (c candidate) withSources(words []string, at []int, lines []Message) Fact {
 				}
 			}
 		}
-		if lines[i].Time.After(f.said) {
-			f.said = lines[i].Time
+		if lines[i].Time.After(f.written) {
+			f.written = lines[i].Time
 		}
 	}
 	f.spoken = cover(words, spoken) >= minCover
 	return f
 }
 
-// isEcho reports whether a fact may repeat memory: a note contains it, or it was said in an
+// isEcho reports whether a fact may repeat memory: a note contains it, or it was stated in an
 // earlier conversation. If that cannot be determined, it returns true.
 func (x Extractor) isEcho(ctx context.Context, f Fact, words []string) bool {
 	hits, err := x.Notes.Recall(ctx, f.Text, Limits{Count: 8, Bytes: 1 << 20, Floor: 0.1})
@@ -270,7 +270,7 @@ func (x Extractor) isEcho(ctx context.Context, f Fact, words []string) bool {
 		return true
 	}
 	return slices.ContainsFunc(hits, func(h Hit) bool {
-		late := h.Scope == "" && !h.Time.Before(f.said) // said later, or a copy in a fork
+		late := h.Scope == "" && !h.Time.Before(f.written) // written later, or a copy in a fork
 		return !late && cover(words, terms(h.Title+" "+h.Text)) >= minEcho
 	})
 }
@@ -285,13 +285,13 @@ const minCover = 0.4
 // findSources returns the lines that support a fact: the named lines that share words with
 // it or, if they do not cover it, the line that covers most of it. It returns none if no
 // line covers enough.
-func findSources(words []string, named []int, said [][]string) []int {
+func findSources(words []string, named []int, lineTerms [][]string) []int {
 	var at []int
 	var together []string
 	for _, n := range named {
-		if n >= 1 && n <= len(said) && shared(words, said[n-1]) > 0 && !slices.Contains(at, n-1) {
+		if n >= 1 && n <= len(lineTerms) && shared(words, lineTerms[n-1]) > 0 && !slices.Contains(at, n-1) {
 			at = append(at, n-1)
-			together = append(together, said[n-1]...)
+			together = append(together, lineTerms[n-1]...)
 		}
 	}
 	if cover(words, together) >= minCover {
@@ -299,8 +299,8 @@ func findSources(words []string, named []int, said [][]string) []int {
 		return at[:min(len(at), 8)]
 	}
 	best, most := -1, 0.0
-	for i := range said {
-		if c := cover(words, said[i]); c > most {
+	for i := range lineTerms {
+		if c := cover(words, lineTerms[i]); c > most {
 			best, most = i, c
 		}
 	}

@@ -107,10 +107,10 @@ func FuzzAnswer(f *testing.F) {
 func TestLearn(t *testing.T) {
 	d, c := folderOf(t, map[string]string{"memory/2026-08-01.md": "- The port of the server is 8080\n", "memory/house.md": "We never deploy on Mondays here.\n"})
 	facts := []Fact{
-		{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.8, Sources: []Source{{"s1", "e1"}}, said: someDay, spoken: true},
-		{Category: Project, Text: "The demo is tomorrow", Confidence: 0.7, Sources: []Source{{"s1", "e2"}}, said: someDay, spoken: true},
-		{Category: Project, Text: "The port of the server is 9090", Confidence: 0.9, Sources: []Source{{"s1", "e3"}}, said: someDay, spoken: true},
-		{Category: Constraint, Text: "never deploy on Mondays", Confidence: 0.9, Sources: []Source{{"s1", "e4"}}, said: someDay, spoken: true}, // known by hand
+		{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.8, Sources: []Source{{"s1", "e1"}}, written: someDay, spoken: true},
+		{Category: Project, Text: "The demo is tomorrow", Confidence: 0.7, Sources: []Source{{"s1", "e2"}}, written: someDay, spoken: true},
+		{Category: Project, Text: "The port of the server is 9090", Confidence: 0.9, Sources: []Source{{"s1", "e3"}}, written: someDay, spoken: true},
+		{Category: Constraint, Text: "never deploy on Mondays", Confidence: 0.9, Sources: []Source{{"s1", "e4"}}, written: someDay, spoken: true}, // known by hand
 	}
 	if _, err := d.Learn(t.Context(), facts, "s1", "e9"); err != nil {
 		t.Fatal(err)
@@ -133,7 +133,7 @@ func TestLearn(t *testing.T) {
 		t.Errorf("learning the same again changes %+v, %v:\n%s", change.Files, err, fileText(t, d, "memory/extracted.md"))
 	}
 	c.pass(24 * 3600 * 1e9)
-	echo := []Fact{{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.9, Sources: []Source{{"s2", "e5"}}, said: c.now()}} // repeated by the agent
+	echo := []Fact{{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.9, Sources: []Source{{"s2", "e5"}}, written: c.now()}} // repeated by the agent
 	if change, err := d.Learn(t.Context(), echo, "", ""); err != nil || len(change.Files) > 0 {
 		t.Errorf("an echo changes %+v, %v", change, err)
 	}
@@ -194,7 +194,7 @@ func TestRecalledTextIsNotLearned(t *testing.T) {
 // the confidence.
 func TestForksDoNotRaiseConfidence(t *testing.T) {
 	d, _ := folderOf(t, nil)
-	fact := Fact{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.8, Sources: []Source{{"s1", "e1"}}, said: someDay, spoken: true}
+	fact := Fact{Category: Preference, Text: "The user prefers tabs over spaces", Confidence: 0.8, Sources: []Source{{"s1", "e1"}}, written: someDay, spoken: true}
 	for _, s := range []Source{{"s1", "e1"}, {"fork", "e1"}} {
 		fact.Sources = []Source{s}
 		if _, err := d.Learn(t.Context(), []Fact{fact}, "", ""); err != nil {

@@ -65,10 +65,10 @@ type Fact struct {
 	// Gone means that a newer fact has replaced it.
 	Gone bool
 
-	// said is the time of the latest source, spoken whether one of them is a person's own
+	// written is the time of the latest source, spoken whether one of them is a person's own
 	// statement; both are known only after extraction.
-	said   time.Time
-	spoken bool
+	written time.Time
+	spoken  bool
 }
 
 // ID identifies a fact within its note. It is the same for equivalent texts.

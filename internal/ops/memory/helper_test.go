@@ -73,9 +73,9 @@ func fileText(t testing.TB, d *Dir, name string) string {
 }
 
 // talk returns the entries of a conversation between user and agent.
-func talk(at time.Time, said ...string) []firn.Entry {
+func talk(at time.Time, texts ...string) []firn.Entry {
 	var entries []firn.Entry
-	for i, text := range said {
+	for i, text := range texts {
 		role := firn.RoleUser
 		if i%2 == 1 {
 			role = firn.RoleAssistant

@@ -97,7 +97,7 @@ func detectLanguage(text string) (language, bool) {
 }
 
 // absolute replaces words for days in a text with dates.
-func (l language) absolute(text string, said time.Time) string {
+func (l language) absolute(text string, written time.Time) string {
 	var b strings.Builder
 	last := ""
 	for text != "" {
@@ -107,9 +107,9 @@ func (l language) absolute(text string, said time.Time) string {
 		if low == "mañana" && last == "pasado" { // the day after tomorrow
 			rest := strings.TrimRightFunc(b.String(), unicode.IsSpace)
 			b.Reset()
-			b.WriteString(rest[:len(rest)-len("pasado")] + l.formatDay(2, "", said))
+			b.WriteString(rest[:len(rest)-len("pasado")] + l.formatDay(2, "", written))
 		} else if n, ok := l.days[low]; ok && !l.not[last] && (low == word || last == "" || n != 1) {
-			b.WriteString(l.formatDay(n, last, said))
+			b.WriteString(l.formatDay(n, last, written))
 		} else {
 			b.WriteString(word)
 		}
@@ -125,8 +125,8 @@ func (l language) absolute(text string, said time.Time) string {
 }
 
 // formatDay returns a date to follow the word last.
-func (l language) formatDay(n int, last string, said time.Time) string {
-	day := said.AddDate(0, 0, n).Format(dayFormat)
+func (l language) formatDay(n int, last string, written time.Time) string {
+	day := written.AddDate(0, 0, n).Format(dayFormat)
 	if l.behind[last] {
 		return day
 	}

@@ -66,8 +66,8 @@ func (d *Dreamer) gather(ctx context.Context, dream *Dream, news news) (gathered
 		}
 		all.upTo[s.ID] = m.Last
 	}
-	// Add facts in the order in which they were said, so that the latest takes precedence.
-	slices.SortStableFunc(all.facts, func(a, b Fact) int { return a.said.Compare(b.said) })
+	// Add facts in the order in which they were stated, so that the latest takes precedence.
+	slices.SortStableFunc(all.facts, func(a, b Fact) int { return a.written.Compare(b.written) })
 	dream.Found = len(all.facts)
 	return all, nil
 }

@@ -18,9 +18,9 @@ type piece struct {
 	confidence float64
 	day        time.Time
 	sources    []Source
-	// words are the words of the title and the text, said the terms of the text.
-	words search.Text
-	said  []string
+	// words are the words of the title and the text, textTerms the terms of the text.
+	words     search.Text
+	textTerms []string
 }
 
 // scoped is a piece with the scope of its folder.
@@ -70,7 +70,7 @@ func (d *Dir) piecesOf(fresh pieceCache, rel, text string) []piece {
 		}
 		for i := range entry.pieces {
 			p := &entry.pieces[i]
-			p.words, p.said = search.TextOf(p.title+" "+p.text), terms(p.text)
+			p.words, p.textTerms = search.TextOf(p.title+" "+p.text), terms(p.text)
 		}
 	}
 	fresh[rel] = entry

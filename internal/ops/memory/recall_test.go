@@ -109,11 +109,11 @@ func TestRecallWithoutPastMessages(t *testing.T) {
 
 // TestRecallWithoutNotes checks that relevant messages are recalled without notes.
 func TestRecallWithoutNotes(t *testing.T) {
-	said := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
+	text := "user: The electricians were here, both of them, and each has sent an offer with a long list of things.\n" +
 		"user: We go with Hoffmann, mostly since they can begin in March, and I signed it this morning.\n" +
 		"assistant: Noted. Keep a copy next to the floor plan, and ask them for the exact day on which the hallway is closed."
 	shelf := Shelf{Past: func(context.Context, string, int) ([]PastMessage, error) {
-		return []PastMessage{{Session: "s1", Entry: "e1", Title: "The flat", Text: said, Relevance: 0.7}, {Session: "s2", Entry: "e2", Text: strings.Replace(said, "electricians", "painters", 1), Relevance: 0.2}}, nil
+		return []PastMessage{{Session: "s1", Entry: "e1", Title: "The flat", Text: text, Relevance: 0.7}, {Session: "s2", Entry: "e2", Text: strings.Replace(text, "electricians", "painters", 1), Relevance: 0.2}}, nil
 	}}
 	hits, err := shelf.Recall(t.Context(), "which electricians did we choose for the flat?", Limits{})
 	if err != nil || len(hits) != 1 || hits[0].Ref != "s1/e1" {

@@ -59,7 +59,7 @@ func (d *workspace) recordEdit(do string, f Fact, old, fresh []string, why strin
 // resolveDates makes the dates of facts absolute, relative to when they were written.
 func (d *workspace) resolveDates() {
 	for _, it := range d.items {
-		at := it.said
+		at := it.written
 		if at.IsZero() {
 			at = it.Day
 		}
@@ -79,8 +79,8 @@ func (d *workspace) resolveDates() {
 // fact. A repetition by the agent alone does not count.
 func (d *workspace) add(facts []Fact) {
 	for _, f := range facts {
-		if !f.said.IsZero() {
-			f.Text = absoluteDates(f.Text, f.said)
+		if !f.written.IsZero() {
+			f.Text = absoluteDates(f.Text, f.written)
 		}
 		f.Day = d.day
 		d.place(f)

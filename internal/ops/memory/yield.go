@@ -58,7 +58,7 @@ func contradiction(h Hit, all []scoped) int {
 	}
 	found := -1
 	for i, p := range all {
-		if len(p.text) > factBytes || !isLater(all, i, at) || found >= 0 && !isLater(all, i, found) || shared(p.said, all[at].said) == 0 {
+		if len(p.text) > factBytes || !isLater(all, i, at) || found >= 0 && !isLater(all, i, found) || shared(p.textTerms, all[at].textTerms) == 0 {
 			continue
 		}
 		if relate(all[at].text, p.text) == contrary {

@@ -324,8 +324,8 @@ func TestCopy(t *testing.T) {
 	if r.Replaced != 1 || r.Purged != 2 || r.Before != 1 || r.Keys != 2 {
 		t.Errorf("the copy followed with %+v", r)
 	}
-	if said := text(t, copied, "main", "plain"); strings.Contains(said, "a new secret") || !strings.Contains(said, "more") {
-		t.Errorf("the copy contains %s", said)
+	if content := text(t, copied, "main", "plain"); strings.Contains(content, "a new secret") || !strings.Contains(content, "more") {
+		t.Errorf("the copy contains %s", content)
 	}
 	if _, err := os.Stat(path(copied, "main", "long")); !errors.Is(err, os.ErrNotExist) {
 		t.Errorf("purged text is in the copy: %v", err)

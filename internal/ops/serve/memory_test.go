@@ -28,11 +28,11 @@ import (
 const aCall = "(a call)"
 
 // begun creates a session with messages of the user and the agent in turn.
-func begun(t *testing.T, h *Instance, key, cwd string, said ...string) firn.ID {
+func begun(t *testing.T, h *Instance, key, cwd string, texts ...string) firn.ID {
 	t.Helper()
 	id := firn.NewID()
 	entries := []firn.Entry{{Time: time.Now(), Body: &firn.Header{Session: id, Agent: "main", Key: key, CWD: cwd}}}
-	for i, text := range said {
+	for i, text := range texts {
 		role := firn.RoleUser
 		if i%2 == 1 {
 			role = firn.RoleAssistant
@@ -51,9 +51,9 @@ func begun(t *testing.T, h *Instance, key, cwd string, said ...string) firn.ID {
 }
 
 // injections returns the text injected into a turn, by name.
-func injections(n *notebook, id firn.ID, said string) map[string]string {
+func injections(n *notebook, id firn.ID, message string) map[string]string {
 	all := make(map[string]string)
-	for _, i := range n.recallFor(context.Background(), agent.Run{Agent: "main", Session: id, Prompt: said, Bounds: route.Everything()}) {
+	for _, i := range n.recallFor(context.Background(), agent.Run{Agent: "main", Session: id, Prompt: message, Bounds: route.Everything()}) {
 		all[i.Name] = firn.JoinText(i.Parts)
 	}
 	return all
@@ -101,11 +101,11 @@ func TestRecallIsInjected(t *testing.T) {
 func TestExtractionAfterTurns(t *testing.T) {
 	h, c := openInstance(t, Options{})
 	project := t.TempDir()
-	said := []string{"I prefer tabs over spaces in Go code.", "Noted.", "We decided to use Postgres for the shop.", "Fine."}
+	texts := []string{"I prefer tabs over spaces in Go code.", "Noted.", "We decided to use Postgres for the shop.", "Fine."}
 	for i := range 8 {
-		said = append(said, fmt.Sprintf("Step %d, please.", i), aCall)
+		texts = append(texts, fmt.Sprintf("Step %d, please.", i), aCall)
 	}
-	id := begun(t, h, "agent:main:main", project, said...)
+	id := begun(t, h, "agent:main:main", project, texts...)
 	model := scripted.New(provider.Info{}, scripted.Reply("MEMORY: preference | 9 | The user prefers tabs over spaces in Go code | 1\nMEMORY: decision | 8 | Postgres is used for the shop | 3"))
 	n := notesOf(h, "main")
 	n.model = model
@@ -142,7 +142,7 @@ func TestExtractionAfterTurns(t *testing.T) {
 		t.Errorf("the model was called %d times", got)
 	}
 	n.settings.Extract = false
-	short := begun(t, h, "", "", said...)
+	short := begun(t, h, "", "", texts...)
 	if err := n.learn(t.Context(), agent.Run{Session: short, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
 		t.Fatal(err)
 	}
@@ -187,8 +187,8 @@ func TestSendersHaveSeparateNotes(t *testing.T) {
 // TestDreamsRunWhenIdle checks that dreams run only while the gateway is idle.
 func TestDreamsRunWhenIdle(t *testing.T) {
 	h, c := openInstance(t, Options{Settings: load(t, "[memory.dream]\nidle = \"1m\"")})
-	for i, said := range []string{"I prefer tabs over spaces in Go code.", "We decided to use Postgres for the shop.", "The release day must be Friday.", "Bye for now.", "Remember that the office is in Oslo."} {
-		begun(t, h, fmt.Sprintf("agent:main:s%d", i), "", said, "Fine.")
+	for i, text := range []string{"I prefer tabs over spaces in Go code.", "We decided to use Postgres for the shop.", "The release day must be Friday.", "Bye for now.", "Remember that the office is in Oslo."} {
+		begun(t, h, fmt.Sprintf("agent:main:s%d", i), "", text, "Fine.")
 	}
 	n := &dreamScheduler{h: h, last: time.Now()}
 	n.dream(t.Context())
@@ -327,9 +327,9 @@ func TestDreamOfOldConversations(t *testing.T) {
 		t.Errorf("with nothing new it is %+v", d)
 	}
 	id, long := firn.NewID(), time.Now().AddDate(-1, 0, 0)
-	said := firn.NewEntry(&firn.Message{Role: firn.RoleUser, Time: long, Parts: []firn.Part{firn.Text{Text: "I prefer tabs over spaces in Go code."}}})
-	said.Time = long
-	if _, err := h.store.Append(t.Context(), id, store.Start, firn.Entry{Time: long, Body: &firn.Header{Session: id, Agent: "main", Key: "agent:main:old"}}, said); err != nil {
+	text := firn.NewEntry(&firn.Message{Role: firn.RoleUser, Time: long, Parts: []firn.Part{firn.Text{Text: "I prefer tabs over spaces in Go code."}}})
+	text.Time = long
+	if _, err := h.store.Append(t.Context(), id, store.Start, firn.Entry{Time: long, Body: &firn.Header{Session: id, Agent: "main", Key: "agent:main:old"}}, text); err != nil {
 		t.Fatal(err)
 	}
 	if d := dream(); d.Sessions != 1 || d.Found != 1 {
@@ -372,12 +372,12 @@ func TestFaultsAreListed(t *testing.T) {
 func TestSecretsAreNotNoted(t *testing.T) {
 	h, _ := openInstance(t, Options{})
 	n, ctx := notesOf(h, "main"), agent.WithBounds(t.Context(), route.Everything())
-	said, err := n.remember(ctx, tool.Memo{Text: "The cat is called Tom.\nThe password is hunter2."})
-	if err != nil || !strings.Contains(said, "1 fact") || !strings.Contains(said, "left out") {
-		t.Errorf("remember returned %q, %v", said, err)
+	text, err := n.remember(ctx, tool.Memo{Text: "The cat is called Tom.\nThe password is hunter2."})
+	if err != nil || !strings.Contains(text, "1 fact") || !strings.Contains(text, "left out") {
+		t.Errorf("remember returned %q, %v", text, err)
 	}
-	if said, err := n.remember(ctx, tool.Memo{Text: "The API key is sk-ant-api03-abcdefghij"}); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("a key was noted: %q, %v", said, err)
+	if text, err := n.remember(ctx, tool.Memo{Text: "The API key is sk-ant-api03-abcdefghij"}); !errors.Is(err, firn.ErrInvalid) {
+		t.Errorf("a key was noted: %q, %v", text, err)
 	}
 	hits, err := n.search(ctx, "password hunter2 key cat", 10)
 	for _, hit := range hits {

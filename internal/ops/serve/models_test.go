@@ -151,7 +151,7 @@ window = 9000
 // TestEncode checks that requests are encoded as they would be sent, without a key.
 func TestEncode(t *testing.T) {
 	m := NewModels(config.Default(t.TempDir()), env(), 0)
-	said := firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "Is anybody there?"}}}
+	text := firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "Is anybody there?"}}}
 	for name, want := range map[string]string{
 		"anthropic/claude-x": `"model":"claude-x"`, "openai/gpt-x": `"model":"gpt-x"`, "openai-chat/gpt-x": `"messages":`, "ollama/x": `"model":"x"`,
 	} {
@@ -159,7 +159,7 @@ func TestEncode(t *testing.T) {
 		if err != nil {
 			t.Fatal(err)
 		}
-		body, err := encode(model, provider.Request{Window: window.Window{Items: []window.Item{{Message: said}}}})
+		body, err := encode(model, provider.Request{Window: window.Window{Items: []window.Item{{Message: text}}}})
 		if err != nil || !json.Valid(body) || !strings.Contains(string(body), want) || !strings.Contains(string(body), "Is anybody there?") {
 			t.Errorf("for %s is sent %s, %v", name, body, err)
 		}

@@ -97,11 +97,11 @@ func (n *notebook) remember(ctx context.Context, m tool.Memo) (string, error) {
 	if err != nil {
 		return "", err
 	}
-	said := keptText(kept)
+	reply := keptText(kept)
 	if dropped > 0 {
-		said += "; lines with passwords, keys or tokens were left out"
+		reply += "; lines with passwords, keys or tokens were left out"
 	}
-	return said, nil
+	return reply, nil
 }
 
 // keptText describes the result of remembering.

@@ -50,13 +50,13 @@ func TestPurgeErasesWhatWasLearned(t *testing.T) {
 	ctx := t.Context()
 	project := t.TempDir()
 	secret := []string{"marzipan", "walrus", "quinoa", "zeppelin"}
-	said := []string{"I prefer marzipan over plain chocolate.", "Fine.", "We decided to use zeppelin for the shop.", "Fine.", "I prefer tabs over spaces in code.", aCall, "Go on.", aCall, "Go on.", aCall}
+	texts := []string{"I prefer marzipan over plain chocolate.", "Fine.", "We decided to use zeppelin for the shop.", "Fine.", "I prefer tabs over spaces in code.", aCall, "Go on.", aCall, "Go on.", aCall}
 	for range 7 {
-		said = append(said, "Go on.", "Done.")
+		texts = append(texts, "Go on.", "Done.")
 	}
 	learn := func(answer string) firn.ID {
 		t.Helper()
-		id := begun(t, h, "agent:main:main", project, said...)
+		id := begun(t, h, "agent:main:main", project, texts...)
 		n := notesOf(h, "main")
 		n.model = scripted.New(provider.Info{}, scripted.Reply(answer))
 		if err := n.learn(ctx, agent.Run{Session: id, Bounds: route.Everything()}, agent.Outcome{}); err != nil {
@@ -66,7 +66,7 @@ func TestPurgeErasesWhatWasLearned(t *testing.T) {
 		return id
 	}
 	id := learn("MEMORY: preference | 9 | The user prefers marzipan over plain chocolate | 1\nMEMORY: decision | 9 | We use zeppelin for the shop | 3\nMEMORY: preference | 9 | The user prefers tabs over spaces in code | 5")
-	said = append([]string{"Hello.", "Hi.", "Hello.", "Hi."}, said[4:]...)
+	texts = append([]string{"Hello.", "Hi.", "Hello.", "Hi."}, texts[4:]...)
 	other := learn("MEMORY: preference | 9 | The user prefers tabs over spaces in code | 5")
 	for _, n := range []wire.NewNote{{Text: "The walrus is fed at noon"}, {Name: "Quinoa rules", Text: "Eat quinoa."}} {
 		n.Sources = []string{string(id) + "/e1"}

@@ -19,15 +19,15 @@ import (
 
 // editor is an ACP client that records messages and denies all permissions.
 type editor struct {
-	mu   sync.Mutex
-	said strings.Builder
+	mu     sync.Mutex
+	answer strings.Builder
 }
 
 func (e *editor) SessionUpdate(_ context.Context, n sdk.SessionNotification) error {
 	e.mu.Lock()
 	defer e.mu.Unlock()
 	if c := n.Update.AgentMessageChunk; c != nil && c.Content.Text != nil {
-		e.said.WriteString(c.Content.Text.Text)
+		e.answer.WriteString(c.Content.Text.Text)
 	}
 	return nil
 }
@@ -35,7 +35,7 @@ func (e *editor) SessionUpdate(_ context.Context, n sdk.SessionNotification) err
 func (e *editor) text() string {
 	e.mu.Lock()
 	defer e.mu.Unlock()
-	return e.said.String()
+	return e.answer.String()
 }
 
 func (*editor) RequestPermission(context.Context, sdk.RequestPermissionRequest) (sdk.RequestPermissionResponse, error) {

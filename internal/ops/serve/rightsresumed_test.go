@@ -295,14 +295,14 @@ func TestFactsAreStoredForTheCaller(t *testing.T) {
 	if err != nil || len(theirs.Facts) != 1 {
 		t.Errorf("they have %+v, %v", theirs, err)
 	}
-	said := func(text, asker string) firn.Entry {
+	content := func(text, asker string) firn.Entry {
 		e := firn.UserText(text)
 		e.Extra = firn.Fields{{Name: "asker", Value: []byte(asker)}}
 		return e
 	}
 	left := agentEntries([]firn.Entry{
-		said("one", `{"owner":true}`), firn.AssistantText("a"), said("two", `{"token":"x","bound":true}`), firn.AssistantText("b"),
-		said("three", `{"token":"x"}`), firn.AssistantText("c"), said("four", `{}`), said("five", `rubbish`), firn.UserText("six"),
+		content("one", `{"owner":true}`), firn.AssistantText("a"), content("two", `{"token":"x","bound":true}`), firn.AssistantText("b"),
+		content("three", `{"token":"x"}`), firn.AssistantText("c"), content("four", `{}`), content("five", `rubbish`), firn.UserText("six"),
 	})
 	var texts []string
 	for _, e := range left {

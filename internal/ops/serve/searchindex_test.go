@@ -109,9 +109,9 @@ func TestModelsCannotFindHidden(t *testing.T) {
 	know := func(want ...string) {
 		t.Helper()
 		past, err := h.past(newPlace("main", "", "", route.Everything()), "")(ctx, "submarine", 5)
-		said := ""
+		content := ""
 		for _, p := range past {
-			said += p.Text + "\n"
+			content += p.Text + "\n"
 		}
 		found, findErr := finds(t, h, "main", "search_sessions", map[string]any{"query": "submarine OR captain"})
 		window, windowErr := finds(t, h, "main", "read_window", map[string]any{"session": part.ID, "entry": "#1"})
@@ -119,7 +119,7 @@ func TestModelsCannotFindHidden(t *testing.T) {
 			t.Fatal(err, findErr, windowErr)
 		}
 		for _, word := range []string{"pelican", "Walrus"} {
-			for what, text := range map[string]string{"recalled": said, "found": found, "read": window} {
+			for what, text := range map[string]string{"recalled": content, "found": found, "read": window} {
 				if wanted := slices.Contains(want, word) && (what != "read" || word == "Walrus"); strings.Contains(text, word) != wanted {
 					t.Errorf("%s is %s: %v, want %v: %s", word, what, !wanted, wanted, text)
 				}

@@ -180,8 +180,8 @@ func TestRecall(t *testing.T) {
 	if _, err := c.Append(ctx, first.ID, client.Any, wire.NewEntries{User: "My dog has the name Rex."}); err != nil {
 		t.Fatal(err)
 	}
-	if said, err := notesOf(h, "main").remember(ctx, tool.Memo{Text: "The cat is called Tom."}); err != nil || !strings.HasPrefix(said, "noted in memory/") {
-		t.Errorf("got %q, %v", said, err)
+	if text, err := notesOf(h, "main").remember(ctx, tool.Memo{Text: "The cat is called Tom."}); err != nil || !strings.HasPrefix(text, "noted in memory/") {
+		t.Errorf("got %q, %v", text, err)
 	}
 	for query, want := range map[string]string{"dog name": "user: My dog has the name Rex.", "cat": "The cat is called Tom."} {
 		hits, err := notesOf(h, "main").search(ctx, query, 5)

@@ -66,9 +66,9 @@ func TestPurgeAtOnce(t *testing.T) {
 	var ids []firn.ID
 	all := `"hello there"` + "\n"
 	for i := range 6 {
-		said := fmt.Sprintf("Secret number %d.", i)
-		all += fmt.Sprintf("%q\n", said)
-		ids = append(ids, begun(t, h, fmt.Sprint("agent:main:", i), t.TempDir(), said, "Fine."))
+		text := fmt.Sprintf("Secret number %d.", i)
+		all += fmt.Sprintf("%q\n", text)
+		ids = append(ids, begun(t, h, fmt.Sprint("agent:main:", i), t.TempDir(), text, "Fine."))
 	}
 	if err := os.WriteFile(path, []byte(all), 0o600); err != nil {
 		t.Fatal(err)

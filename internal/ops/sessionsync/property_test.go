@@ -51,8 +51,8 @@ type world struct {
 	rng      *rand.Rand
 	machines []*machine
 	targets  []worldTarget
-	// said are the entries that users appended, by session.
-	said map[firn.ID][]firn.EntryID
+	// messages are the entries that users appended, by session.
+	messages map[firn.ID][]firn.EntryID
 	// purged are the sessions that were purged, keyless those that have no key. Only they
 	// are removed and purged: a key of a removed session points nowhere.
 	purged, keyless map[firn.ID]bool
@@ -62,7 +62,7 @@ type world struct {
 }
 
 func newWorld(t *testing.T, rng *rand.Rand) *world {
-	w := &world{t: t, rng: rng, said: make(map[firn.ID][]firn.EntryID), purged: make(map[firn.ID]bool), keyless: make(map[firn.ID]bool), erased: make(map[firn.EntryID]bool)}
+	w := &world{t: t, rng: rng, messages: make(map[firn.ID][]firn.EntryID), purged: make(map[firn.ID]bool), keyless: make(map[firn.ID]bool), erased: make(map[firn.EntryID]bool)}
 	identity := newTestIdentity(t)
 	for i, skew := range []time.Duration{0, 72 * time.Hour, -48 * time.Hour} {
 		m := newMachine(t, fmt.Sprintf("m%d", i), identity, rng)
@@ -184,7 +184,7 @@ func (w *world) add(m *machine, id firn.ID, body firn.Body, parent firn.EntryID)
 		e.ID = m.entryID()
 	}
 	got := m.add(id, e)
-	w.said[id] = append(w.said[id], got)
+	w.messages[id] = append(w.messages[id], got)
 }
 
 // change changes a session.
@@ -323,7 +323,7 @@ func (w *world) check() {
 	}
 	for _, m := range w.machines {
 		view := m.view()
-		for id, entries := range w.said {
+		for id, entries := range w.messages {
 			at := "session " + string(id)
 			if w.purged[id] || view[at] == "" && w.binned(id) || strings.Contains(view[at], "removed true") {
 				continue
@@ -352,7 +352,7 @@ func dropKeysOf(id firn.ID, a, b map[string]string) {
 // unexpected describes how two machines differ. A session that was removed or purged, or whose
 // entries were all purged, before it was published is on one machine only.
 func (w *world) unexpected(a, b map[string]string) string {
-	for id, entries := range w.said {
+	for id, entries := range w.messages {
 		at := "session " + string(id)
 		empty := !slices.ContainsFunc(entries, func(e firn.EntryID) bool { return !w.erased[e] })
 		alone := strings.Contains(a[at]+b[at], "removed true") || w.purged[id] || empty

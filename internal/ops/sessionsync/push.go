@@ -342,7 +342,7 @@ func (o *outbox) commit(ctx context.Context, complete bool) error {
 			return err
 		}
 	}
-	return o.settle()
+	return o.recordState()
 }
 
 // nextCounter returns the number of the next manifest.
@@ -381,12 +381,12 @@ func (o *outbox) writeManifest(ctx context.Context, base int) error {
 	}
 	r.st.Counter, r.st.Latest = m.Counter, name
 	o.pieces, o.size = nil, 0
-	return o.settle()
+	return o.recordState()
 }
 
-// settle records what is on the target now. A session whose last piece is not written yet is
+// recordState records what is on the target now. A session whose last piece is not written yet is
 // not among it.
-func (o *outbox) settle() error {
+func (o *outbox) recordState() error {
 	if len(o.text) > 0 || len(o.pieces) > 0 {
 		return nil
 	}

@@ -76,13 +76,13 @@ func (t *builder) prose(text string) string {
 	if t.work+work > messageWork || t.o.Work != nil && *t.o.Work < work {
 		return richtext.Plain(text)
 	}
-	said := Prose(text)
-	work = max(work, len(said)/workPerHTML)
+	html := Prose(text)
+	work = max(work, len(html)/workPerHTML)
 	t.work += work
 	if t.o.Work != nil {
 		*t.o.Work -= work
 	}
-	return said
+	return html
 }
 
 // Prose renders a text as HTML: as Markdown, unless it is too long.
@@ -285,13 +285,13 @@ func argument(raw json.RawMessage) string {
 	var members map[string]json.RawMessage
 	if len(raw) < 1<<20 && json.Unmarshal(raw, &members) == nil {
 		for _, name := range []string{"command", "cmd", "file_path", "path", "pattern", "query", "url", "prompt", "description"} {
-			if said := textOf(members[name]); said != "" {
-				return said
+			if text := textOf(members[name]); text != "" {
+				return text
 			}
 		}
 		for _, only := range members {
-			if said := textOf(only); said != "" && len(members) == 1 {
-				return said
+			if text := textOf(only); text != "" && len(members) == 1 {
+				return text
 			}
 		}
 	}

@@ -61,11 +61,11 @@ var customs = map[string]string{
 }
 
 func (t *builder) custom(b *firn.Custom) {
-	said, ours := customs[b.Type]
+	label, ours := customs[b.Type]
 	if !ours {
-		said = b.Type
+		label = b.Type
 	}
-	t.card.Type, t.card.Note = t.plain(b.Type), t.plain(said)
+	t.card.Type, t.card.Note = t.plain(b.Type), t.plain(label)
 	if m, ok := blocks.Sidechain(b); ok {
 		t.card.Note = t.plain("from a sub-agent (" + roles[m.Role] + ")")
 		t.card.Sidechain = roles[m.Role]

@@ -30,7 +30,7 @@ func (t *builder) toolResult(p firn.ToolResult) {
 	readDetails(&block, p.Details)
 	t.result(block, text, render)
 	for _, part := range p.Content {
-		if _, said := part.(firn.Text); !said {
+		if _, isText := part.(firn.Text); !isText {
 			t.part(part, firn.RoleToolResult)
 		}
 	}

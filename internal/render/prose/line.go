@@ -215,8 +215,8 @@ func (l Line) content(full bool) []string {
 	case firn.KindThinkingChange:
 		return []string{Clean(l.Level)}
 	case firn.KindCustomMessage:
-		said := Message{Content: l.Content}
-		return append([]string{OneLine(cmp.Or(l.By, l.Custom), 200)}, said.lines(full)...)
+		message := Message{Content: l.Content}
+		return append([]string{OneLine(cmp.Or(l.By, l.Custom), 200)}, message.lines(full)...)
 	case firn.KindCustom:
 		if text, ok := l.Draft(); ok {
 			return append([]string{"part of an answer in progress"}, Lines(text)...)

@@ -141,7 +141,7 @@ func Plain(text string) string {
 func Inline(text string) string { return html.EscapeString(visible(text)) }
 
 // Text returns the readable text of HTML produced by this package.
-func Text(said string) string { return html.UnescapeString(tags().ReplaceAllString(said, "")) }
+func Text(rendered string) string { return html.UnescapeString(tags().ReplaceAllString(rendered, "")) }
 
 // tags matches tags in this package's HTML, where all other angle brackets are escaped.
 var tags = pattern.New(`<[^>]*>`)

@@ -150,24 +150,24 @@ const NothingSaved = "ephemeral chat: nothing is saved"
 
 // Reports collects warnings until they can be shown. It is safe for concurrent use.
 type Reports struct {
-	mu   sync.Mutex
-	said []string
+	mu       sync.Mutex
+	messages []string
 }
 
 // Add adds a warning.
 func (r *Reports) Add(message string) {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	r.said = append(r.said, message)
+	r.messages = append(r.messages, message)
 }
 
 // Take returns and removes the collected warnings.
 func (r *Reports) Take() []string {
 	r.mu.Lock()
 	defer r.mu.Unlock()
-	said := r.said
-	r.said = nil
-	return said
+	messages := r.messages
+	r.messages = nil
+	return messages
 }
 
 // Run runs a chat until the user ends it. It returns nil if the user quit or the input

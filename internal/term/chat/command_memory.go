@@ -19,11 +19,11 @@ func (c memoryCommands) remember(ctx context.Context, text string) error {
 	if c.o.Remember == nil {
 		return noNotes("save a note")
 	}
-	said, err := c.o.Remember(ctx, c.name, text)
+	reply, err := c.o.Remember(ctx, c.name, text)
 	if err != nil {
 		return err
 	}
-	c.screen.printf("%s", prose.OneLine(said, 200))
+	c.screen.printf("%s", prose.OneLine(reply, 200))
 	return nil
 }
 
@@ -61,10 +61,10 @@ func (c memoryCommands) forget(ctx context.Context, what string) error {
 	if c.o.Forget == nil {
 		return noNotes("remove a note")
 	}
-	said, err := c.o.Forget(ctx, c.name, what)
+	reply, err := c.o.Forget(ctx, c.name, what)
 	if err != nil {
 		return err
 	}
-	c.screen.printf("%s", prose.OneLine(said, 200))
+	c.screen.printf("%s", prose.OneLine(reply, 200))
 	return nil
 }

@@ -95,15 +95,15 @@ const rewindRows = 100
 // pickRewind lets the user choose a message to go back to, and whether files are restored
 // too. The text of the message is put into the input line.
 func (c branchCommands) pickRewind(ctx context.Context) error {
-	said, err := c.saidMessages(ctx)
+	messages, err := c.userMessages(ctx)
 	if err != nil {
 		return err
 	}
-	if len(said) == 0 {
+	if len(messages) == 0 {
 		return errNoMessage
 	}
-	rows := make([]string, len(said))
-	for i, l := range said {
+	rows := make([]string, len(messages))
+	for i, l := range messages {
 		rows[i] = prose.OneLine(sentfiles.Remove(l.Message.Text()), 200)
 	}
 	picked := c.term.Pick(ctx, line.Choice{Title: "go back to before", Rows: rows})
@@ -119,7 +119,7 @@ func (c branchCommands) pickRewind(ctx context.Context) error {
 		return err
 	}
 	if how < 2 {
-		c.term.Fill(sentfiles.Remove(said[picked].Message.Text()))
+		c.term.Fill(sentfiles.Remove(messages[picked].Message.Text()))
 	}
 	return nil
 }
@@ -134,21 +134,21 @@ func (c branchCommands) pickWhat(ctx context.Context) (int, error) {
 	return c.term.Pick(ctx, line.Choice{Title: "rewind", Rows: []string{"the conversation", "the conversation and files", "files only"}}), ctx.Err()
 }
 
-// saidMessages returns the user's messages on the branch, newest first.
-func (c branchCommands) saidMessages(ctx context.Context) ([]prose.Line, error) {
-	var said []prose.Line
+// userMessages returns the user's messages on the branch, newest first.
+func (c branchCommands) userMessages(ctx context.Context) ([]prose.Line, error) {
+	var messages []prose.Line
 	for e, err := range c.client.Entries(ctx, c.id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
 			return nil, err
 		}
 		if l, ok := prose.ReadLine(e.Line); ok && l.Message != nil && l.Message.Role == string(firn.RoleUser) {
-			said = append(said, l)
+			messages = append(messages, l)
 		}
-		if len(said) == rewindRows {
+		if len(messages) == rewindRows {
 			break
 		}
 	}
-	return said, nil
+	return messages, nil
 }
 
 // handleTyped handles a typed line that is not a command or a message. It returns false for

@@ -18,13 +18,13 @@ func (c *chat) search(ctx context.Context, query string, limit int) ([]Hit, erro
 			return nil, err
 		}
 	}
-	said, err := c.searchMessages(ctx, query, limit)
+	messages, err := c.searchMessages(ctx, query, limit)
 	if err != nil {
 		return nil, err
 	}
 	// Half for each, unless one has fewer.
-	n := min(len(notes), max(limit-len(said), (limit+1)/2))
-	return append(notes[:n:n], said[:min(len(said), limit-n)]...), nil
+	n := min(len(notes), max(limit-len(messages), (limit+1)/2))
+	return append(notes[:n:n], messages[:min(len(messages), limit-n)]...), nil
 }
 
 // searchMessages searches the messages of sessions.

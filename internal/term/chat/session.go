@@ -327,17 +327,17 @@ func (c *chat) recent(ctx context.Context, n int) ([]prose.Line, error) {
 // recentOf is like recent, for any session.
 func recentOf(ctx context.Context, g *client.Client, id firn.ID, n int) ([]prose.Line, error) {
 	var lines []prose.Line
-	said := false
+	hasMessage := false
 	for e, err := range g.Entries(ctx, id, client.EntryQuery{View: wire.ViewBranch, Back: true}) {
 		if err != nil {
 			return nil, err
 		}
 		l, ok := prose.ReadLine(e.Line)
-		if _, piece := l.Draft(); piece && said {
+		if _, piece := l.Draft(); piece && hasMessage {
 			continue
 		} else if ok && e.Out != outHidden {
 			lines = append(lines, l)
-			if said = said || l.Message != nil; piece {
+			if hasMessage = hasMessage || l.Message != nil; piece {
 				continue
 			}
 		}
@@ -358,8 +358,8 @@ const recentTurns = 3
 func exchanges(recent []prose.Line, turns int) []string {
 	var lines []string
 	for range turns {
-		said, rest := exchange(recent)
-		lines = append(said, lines...)
+		last, rest := exchange(recent)
+		lines = append(last, lines...)
 		if recent = rest; len(recent) == 0 {
 			break
 		}
@@ -370,7 +370,7 @@ func exchanges(recent []prose.Line, turns int) []string {
 // exchange returns a short form of the last user message and its answer, and the entries
 // before it.
 func exchange(recent []prose.Line) (lines []string, rest []prose.Line) {
-	said, answered, who := "", "", "agent"
+	question, answered, who := "", "", "agent"
 	for i, l := range recent {
 		text, piece := l.Draft()
 		if piece { // a draft of an interrupted answer, in reverse order
@@ -383,12 +383,12 @@ func exchange(recent []prose.Line) (lines []string, rest []prose.Line) {
 			answered, who = l.Message.Text(), l.Author()
 		}
 		if l.Message.Role == "user" {
-			said, rest = prose.OneLine(sentfiles.Remove(l.Message.Text()), 200), recent[i+1:]
+			question, rest = prose.OneLine(sentfiles.Remove(l.Message.Text()), 200), recent[i+1:]
 			break
 		}
 	}
-	if said != "" {
-		lines = append(lines, "  you: "+said)
+	if question != "" {
+		lines = append(lines, "  you: "+question)
 	}
 	if answered != "" {
 		lines = append(lines, "  "+who+": "+prose.OneLine(answered, 200))

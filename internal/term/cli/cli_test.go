@@ -77,8 +77,8 @@ func TestExitCodes(t *testing.T) {
 			t.Errorf("%v ends with %d, want %d", c.err, code, c.code)
 		}
 		want := `{"error":{"kind":"` + c.kind + `",`
-		if said := stderr.String(); c.kind == "" && said != "" || !strings.HasPrefix(said, want) && c.kind != "" {
-			t.Errorf("of %v is said %q, want %s", c.err, said, want)
+		if text := stderr.String(); c.kind == "" && text != "" || !strings.HasPrefix(text, want) && c.kind != "" {
+			t.Errorf("of %v is said %q, want %s", c.err, text, want)
 		}
 	}
 }

@@ -35,12 +35,12 @@ func TestConvertInterruptedInput(t *testing.T) {
 	t.Setenv("TMP", dir)
 	ctx, cancel := context.WithCancel(t.Context())
 	const line = `{"type":"session","version":3,"id":"s","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/w"}` + "\n"
-	var said strings.Builder
+	var output strings.Builder
 	code := cli.Main(ctx, []string{"convert", "-", "--from", "pi", "--to", "codex", "-o", filepath.Join(dir, "out.jsonl")}, cli.Process{
-		Stdin: &cutOff{line, cancel}, Stdout: io.Discard, Stderr: &said, Env: os.Getenv,
+		Stdin: &cutOff{line, cancel}, Stdout: io.Discard, Stderr: &output, Env: os.Getenv,
 	})
-	if code != 130 || !strings.HasPrefix(said.String(), "firn: interrupted\n") {
-		t.Errorf("it exited with %d and printed %q", code, &said)
+	if code != 130 || !strings.HasPrefix(output.String(), "firn: interrupted\n") {
+		t.Errorf("it exited with %d and printed %q", code, &output)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
 		t.Errorf("left are %v, %v", left, err)

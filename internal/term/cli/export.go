@@ -241,11 +241,11 @@ func formatName(name string) (string, error) {
 // addAlias adds another name for a flag, so that users can use its name from other
 // commands.
 func addAlias(cmd *cobra.Command, other, name string) {
-	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, said string) pflag.NormalizedName {
-		if said == other {
-			said = name
+	cmd.Flags().SetNormalizeFunc(func(_ *pflag.FlagSet, given string) pflag.NormalizedName {
+		if given == other {
+			given = name
 		}
-		return pflag.NormalizedName(said)
+		return pflag.NormalizedName(given)
 	})
 }
 

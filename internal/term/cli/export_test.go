@@ -46,8 +46,8 @@ func TestExportIsMaskedOrNotWritten(t *testing.T) {
 				if _, there := os.Stat(out); masks != (err == nil) || (there == nil) != (masks && !plan && out != "") {
 					t.Errorf("%s to %q: %v, and the file: %v", report, out, err, there)
 				}
-				if said := stdout.String() + stderr.String(); masks != strings.Contains(said, "masked ") || !masks && (said != "" || !errors.Is(err, firn.ErrUnsupported)) {
-					t.Errorf("%s to %q: printed %q, %v", report, out, said, err)
+				if text := stdout.String() + stderr.String(); masks != strings.Contains(text, "masked ") || !masks && (text != "" || !errors.Is(err, firn.ErrUnsupported)) {
+					t.Errorf("%s to %q: printed %q, %v", report, out, text, err)
 				}
 				if err := (exchangeCommands{p}).export(t.Context(), c, wire.Session{ID: "0199-test"}, "pi", false, "", plan); err != nil {
 					t.Errorf("without masking: %v", err)

@@ -204,15 +204,15 @@ func formatRecalled(notes []wire.Recalled, hits []wire.Hit, now time.Time, room 
 		add(fmt.Sprintf("- note %s%s: %s\n", prose.Clean(n.Ref), dayText(n.Time, now), prose.OneLine(n.Text, recallText)))
 	}
 	for _, h := range hits {
-		var said []string
+		var texts []string
 		for _, item := range h.Window {
 			text := item.Text
 			if item.Hit {
 				text = h.Snippet
 			}
-			said = append(said, item.Role+": "+prose.OneLine(text, recallText))
+			texts = append(texts, item.Role+": "+prose.OneLine(text, recallText))
 		}
-		add(fmt.Sprintf("- session %s #%d%s: %s\n", prose.Short(h.Session), h.N, dayText(h.Time, now), strings.Join(said, " / ")))
+		add(fmt.Sprintf("- session %s #%d%s: %s\n", prose.Short(h.Session), h.N, dayText(h.Time, now), strings.Join(texts, " / ")))
 	}
 	if len(parts) == 0 {
 		return ""

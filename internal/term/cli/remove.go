@@ -293,11 +293,11 @@ func (p removeCommands) purge(ctx context.Context, c *client.Client, cmd *cobra.
 
 // erase erases a session or entries, and their text in the input history.
 func (p removeCommands) erase(ctx context.Context, c *client.Client, id firn.ID, e wire.Erase, what string) error {
-	said, unread, err := typedIn(ctx, c, id, e.Entries)
+	typed, unread, err := typedIn(ctx, c, id, e.Entries)
 	if err != nil {
 		return err
 	}
-	lines, err := chatCommands(p).eraseTyped(said) // before the purge: if it fails, a second attempt still knows the text
+	lines, err := chatCommands(p).eraseTyped(typed) // before the purge: if it fails, a second attempt still knows the text
 	if err != nil {
 		return err
 	}

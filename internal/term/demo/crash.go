@@ -204,10 +204,10 @@ func (t *tour) checkAcknowledged() error {
 
 // checkFragment checks that the fragment was saved next to the transcript and reported.
 func (t *tour) checkFragment(fragment []byte) (int, error) {
-	said := t.reported()
+	reports := t.reported()
 	saved, err := filepath.Glob(t.transcript(t.talk) + ".torn-*")
-	if err != nil || len(saved) != 1 || len(said) == 0 {
-		return 0, errors.Join(err, fmt.Errorf("the fragment was saved as %q, with the message %q", saved, said))
+	if err != nil || len(saved) != 1 || len(reports) == 0 {
+		return 0, errors.Join(err, fmt.Errorf("the fragment was saved as %q, with the message %q", saved, reports))
 	}
 	kept, err := readFile(saved[0])
 	if err != nil {

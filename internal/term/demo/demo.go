@@ -167,9 +167,9 @@ func (t *tour) report(message string) {
 func (t *tour) reported() []string {
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	said := t.reports
+	reported := t.reports
 	t.reports = nil
-	return said
+	return reported
 }
 
 // close ends the run and cleans up.

@@ -39,7 +39,7 @@ func keystrokes(text string) string {
 func edit(t *testing.T, e *editor, keys string) string {
 	t.Helper()
 	var d decoder
-	var said []string
+	var texts []string
 	var pressed []key
 	for i, part := range strings.Split(keys, "<esc>") {
 		if i > 0 { // an Escape counts after a pause
@@ -49,15 +49,15 @@ func edit(t *testing.T, e *editor, keys string) string {
 	}
 	for _, k := range append(pressed, d.flush()...) {
 		if e.press(k) == entered {
-			said = append(said, fmt.Sprintf("%q", e.text))
+			texts = append(texts, fmt.Sprintf("%q", e.text))
 			e.history.Add(e.text)
 			e.reset()
 		}
 	}
-	if e.text != "" || len(said) == 0 {
-		said = append(said, e.text[:e.at]+"|"+e.text[e.at:])
+	if e.text != "" || len(texts) == 0 {
+		texts = append(texts, e.text[:e.at]+"|"+e.text[e.at:])
 	}
-	return strings.Join(said, " ")
+	return strings.Join(texts, " ")
 }
 
 func TestEdit(t *testing.T) {

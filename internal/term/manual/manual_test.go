@@ -85,9 +85,9 @@ Let go.
 	if diff := cmp.Diff(want, string(pages[1].Text)); diff != "" {
 		t.Error(diff)
 	}
-	for _, said := range []string{"HEAT", "tongs\\-hold", "it\\(aqs hot", "\\(ti/.tongs", "EXIT STATUS"} {
-		if !strings.Contains(string(pages[0].Text), said) {
-			t.Errorf("the page of the program lacks %q:\n%s", said, pages[0].Text)
+	for _, text := range []string{"HEAT", "tongs\\-hold", "it\\(aqs hot", "\\(ti/.tongs", "EXIT STATUS"} {
+		if !strings.Contains(string(pages[0].Text), text) {
+			t.Errorf("the page of the program lacks %q:\n%s", text, pages[0].Text)
 		}
 	}
 	macros := []string{"TH", "SH", "SS", "PP", "TP", "RS", "RE", "nf", "fi", "nh", "ad"}

@@ -270,12 +270,12 @@ func TestDoorConversations(t *testing.T) {
 	}
 	d.checkMetadata(c.ID)
 	pages := d.Conversations.Items.ListAutoPaging(t.Context(), c.ID, conversations.ItemListParams{Limit: openai.Int(1), Order: "asc"})
-	var said []string
+	var texts []string
 	for pages.Next() {
-		said = append(said, pages.Current().Content.OfMessageContentArray[0].Text)
+		texts = append(texts, pages.Current().Content.OfMessageContentArray[0].Text)
 	}
 	d.must(pages.Err())
-	if all := strings.Join(said, "|"); all != "one|re: one|two|re: two" {
+	if all := strings.Join(texts, "|"); all != "one|re: one|two|re: two" {
 		t.Errorf("the items are %s", all)
 	}
 	d.checkItems(c.ID)

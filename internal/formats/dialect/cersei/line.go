@@ -22,8 +22,8 @@ type line struct {
 	summary                  string
 	compacted                int64
 	hasSummary, hasCompacted bool
-	// said is the message of a bare line.
-	said content
+	// bare is the message of a bare line.
+	bare content
 	// other are the unknown members.
 	other firn.Fields
 }
@@ -36,7 +36,7 @@ func readLine(raw []byte) (line, error) {
 	}
 	r := rawjson.New(raw)
 	for r.Object(); r.Member(); {
-		if name := r.KeyText(); !l.member(name, &r) && !l.said.member(name, &r) {
+		if name := r.KeyText(); !l.member(name, &r) && !l.bare.member(name, &r) {
 			l.other = append(l.other, firn.Field{Name: name, Value: rawjson.CleanLine(r.Raw())})
 		}
 	}
@@ -127,7 +127,7 @@ func (l *line) extra(r *rawjson.Reader) bool {
 }
 
 // isBare reports whether the line is a bare message.
-func (l *line) isBare() bool { return l.kind == "" && l.said.role != "" && l.said.has }
+func (l *line) isBare() bool { return l.kind == "" && l.bare.role != "" && l.bare.has }
 
 // markName is the name of firn's member of the extra map.
 const markName = "firn"

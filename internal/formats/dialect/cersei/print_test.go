@@ -158,9 +158,9 @@ func cersei(t testing.TB, file string) (all []string) {
 		if _, err := time.Parse(time.RFC3339Nano, e.Timestamp); err != nil || e.Session == nil || e.UUID == "" || e.Message.Role != e.Type {
 			t.Fatalf("Cersei would skip %+v", e)
 		}
-		var said string
+		var message string
 		var blocks []block
-		if json.Unmarshal(e.Message.Content, &said) != nil {
+		if json.Unmarshal(e.Message.Content, &message) != nil {
 			if err := json.Unmarshal(e.Message.Content, &blocks); err != nil {
 				t.Fatalf("Cersei cannot read the content %s: %v", e.Message.Content, err)
 			}
@@ -171,8 +171,8 @@ func cersei(t testing.TB, file string) (all []string) {
 			}
 			continue
 		}
-		said = strings.TrimSuffix(strings.TrimPrefix(said, summaryBegin), summaryEnd)
-		all = append(all, said)
+		message = strings.TrimSuffix(strings.TrimPrefix(message, summaryBegin), summaryEnd)
+		all = append(all, message)
 	}
 	return all
 }
@@ -286,8 +286,8 @@ func TestPrintForClaude(t *testing.T) {
 func TestPrintLosses(t *testing.T) {
 	zero := 0
 	for _, c := range []struct {
-		body        firn.Body
-		limit, said string
+		body         firn.Body
+		limit, texts string
 	}{
 		{&firn.Label{Target: "x", Name: "l"}, "labels true", ""},
 		{&firn.ModelChange{Model: "m"}, "models and thinking levels true", ""},
@@ -310,18 +310,18 @@ func TestPrintLosses(t *testing.T) {
 	} {
 		w := newWorld(t, Options{}, false)
 		w.add(t, "e", c.body)
-		var limits, said []string
+		var limits, texts []string
 		for _, l := range w.losses {
 			limits = append(limits, fmt.Sprintf("%s %t", l.Limit, l.Dropped))
 		}
 		for _, e := range scan(t, w.file)[1:] {
-			said = append(said, word(e))
+			texts = append(texts, word(e))
 		}
 		if got := strings.Join(limits, ","); got != c.limit {
 			t.Errorf("%T: the losses are %q, want %q", c.body, got, c.limit)
 		}
-		if got := strings.Join(said, ","); got != c.said {
-			t.Errorf("%T says %q, want %q", c.body, got, c.said)
+		if got := strings.Join(texts, ","); got != c.texts {
+			t.Errorf("%T says %q, want %q", c.body, got, c.texts)
 		}
 	}
 	p := New(Options{}).Printer(dialect.Target{})

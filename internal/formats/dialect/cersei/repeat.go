@@ -27,7 +27,7 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 	case *firn.Message:
 	default:
 		p.setState(r.deleted, covered)
-		if len(r.said) == 0 {
+		if len(r.messages) == 0 {
 			n.uuid = ""
 		}
 	}
@@ -36,9 +36,9 @@ func (p *printer) Repeat(e firn.Entry, lines [][]byte) {
 
 // reading is the content of lines.
 type reading struct {
-	// said are the uuids of messages and summaries, deleted those named by tombstones.
-	said    []string
-	deleted map[string]bool
+	// messages are the uuids of messages and summaries, deleted those named by tombstones.
+	messages []string
+	deleted  map[string]bool
 }
 
 // read decodes lines.
@@ -55,7 +55,7 @@ func (p *printer) read(lines [][]byte) (r reading) {
 		case l.deleted != "":
 			r.deleted[l.deleted] = true
 		case (message || l.kind == kindSummary) && l.uuid != "" && !l.sidechain:
-			r.said = append(r.said, l.uuid)
+			r.messages = append(r.messages, l.uuid)
 		}
 	}
 	return r
@@ -68,15 +68,15 @@ func (r reading) uuid(id firn.EntryID) string {
 	if len(own) > 36 && dialect.IsUUID(own[:36]) {
 		own = own[:36]
 	}
-	if len(r.said) == 0 {
+	if len(r.messages) == 0 {
 		return own
 	}
-	for _, uuid := range r.said {
+	for _, uuid := range r.messages {
 		if uuid == own {
 			return own
 		}
 	}
-	return r.said[len(r.said)-1]
+	return r.messages[len(r.messages)-1]
 }
 
 // setState sets the state of the entries with these uuids.
@@ -95,10 +95,10 @@ func (p *printer) setState(uuids map[string]bool, s state) {
 func (p *printer) repeatTombstone(id firn.EntryID, target string, r reading) {
 	p.setState(r.deleted, dead)
 	for i, n := range p.nodes {
-		if len(r.said) == 0 && n.key == target {
+		if len(r.messages) == 0 && n.key == target {
 			p.nodes[i].state = dead
 		}
-		for _, uuid := range r.said {
+		for _, uuid := range r.messages {
 			if uuid == p.copyUUID(id, n.key) {
 				p.nodes[i].uuid, p.nodes[i].state = uuid, live
 				p.firsts[uuid] = n.key

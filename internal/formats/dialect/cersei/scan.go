@@ -133,7 +133,7 @@ func sessionID(session, uuid string) firn.ID {
 
 // readMessage emits a message of either form, or carries any other line.
 func (s *scanner) readMessage(l *line, raw []byte) {
-	c := l.said
+	c := l.bare
 	if l.message != nil {
 		c = readContent(l.message)
 		if _, ok := roles[c.role]; !ok {

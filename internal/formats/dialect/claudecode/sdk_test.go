@@ -25,7 +25,7 @@ type sdkLine struct {
 
 // sdkOrder lists the messages as the SDK 0.3.325 does: the chain up to the leaf, with the
 // other lines of its responses, by time, after the last line of each response on the chain.
-func sdkOrder(data []byte) (uuids []string, said map[string]string) {
+func sdkOrder(data []byte) (uuids []string, seen map[string]string) {
 	byID := make(map[string]*sdkLine)
 	leaf, named := "", ""
 	followed := make(map[string]bool)
@@ -59,14 +59,14 @@ func sdkOrder(data []byte) (uuids []string, said map[string]string) {
 	}
 	slices.Reverse(chain)
 	chain = splice(chain, byID, on)
-	said = make(map[string]string)
+	seen = make(map[string]string)
 	for _, l := range chain {
 		if (l.Type == "user" || l.Type == "assistant") && !l.IsMeta {
 			uuids = append(uuids, l.UUID)
-			said[l.UUID] = string(l.Message.Content)
+			seen[l.UUID] = string(l.Message.Content)
 		}
 	}
-	return uuids, said
+	return uuids, seen
 }
 
 // splice adds the lines of responses that are not on the chain.

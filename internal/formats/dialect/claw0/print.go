@@ -221,14 +221,14 @@ func (p *printer) results(dst []byte, e firn.Entry, parts []firn.Part) []byte {
 // assistant writes a response: in the first version its text and then its calls, each on a
 // line, in the current one all on one line.
 func (p *printer) assistant(dst []byte, e firn.Entry, m *firn.Message) []byte {
-	said, texts, calls := p.answer(e, m)
-	if len(said) == 0 {
+	answerParts, texts, calls := p.answer(e, m)
+	if len(answerParts) == 0 {
 		p.to.ReportLoss(&e, limitEmpty, true)
 		return dst
 	}
 	if p.current {
 		dst = append(dst, `{"type": "assistant", "content": `...)
-		return p.endWithTime(blocks.Append(dst, said, blocks.Python))
+		return p.endWithTime(blocks.Append(dst, answerParts, blocks.Python))
 	}
 	dst = p.content(dst, kindAssistant, texts)
 	for _, c := range calls {
@@ -275,7 +275,7 @@ func (p *printer) callID(e firn.Entry, id string) string {
 }
 
 // answer returns the parts of a response that claw0 can store: texts and calls.
-func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part, calls []firn.ToolCall) {
+func (p *printer) answer(e firn.Entry, m *firn.Message) (answerParts, texts []firn.Part, calls []firn.ToolCall) {
 	if m.Model != "" || m.Usage != nil {
 		p.to.ReportLoss(&e, limitAnswers, false)
 	}
@@ -286,18 +286,18 @@ func (p *printer) answer(e firn.Entry, m *firn.Message) (said, texts []firn.Part
 		switch part := part.(type) {
 		case firn.Text:
 			if part.Text != "" {
-				texts, said = append(texts, part), append(said, part)
+				texts, answerParts = append(texts, part), append(answerParts, part)
 			}
 		case firn.ToolCall:
 			part.ID = p.callID(e, part.ID)
-			calls, said = append(calls, part), append(said, part)
+			calls, answerParts = append(calls, part), append(answerParts, part)
 		case firn.Thinking:
 			p.to.ReportLoss(&e, limitThinking, len(m.Parts) == 1)
 		default:
 			p.to.ReportLoss(&e, limitParts, len(m.Parts) == 1)
 		}
 	}
-	return said, texts, calls
+	return answerParts, texts, calls
 }
 
 // shellParts renders shell commands of the user as text.

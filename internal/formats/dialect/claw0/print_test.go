@@ -216,8 +216,8 @@ func TestAppendKeepsVersion(t *testing.T) {
 // TestPrintLosses writes entries without an equivalent in claw0.
 func TestPrintLosses(t *testing.T) {
 	for _, c := range []struct {
-		body        firn.Body
-		limit, said string
+		body         firn.Body
+		limit, texts string
 	}{
 		{&firn.Label{Target: "x", Name: "l"}, "labels true", ""},
 		{&firn.ModelChange{Model: "m"}, "models and thinking levels true", ""},
@@ -244,18 +244,18 @@ func TestPrintLosses(t *testing.T) {
 	} {
 		p := newPen(t, Options{}, dialect.Target{Session: "s"})
 		p.add("e", c.body)
-		var limits, said []string
+		var limits, texts []string
 		for _, l := range p.losses {
 			limits = append(limits, strings.TrimPrefix(l, "e "))
 		}
 		for _, e := range scan(t, p.file)[1:] {
-			said = append(said, word(e))
+			texts = append(texts, word(e))
 		}
 		if got := strings.Join(limits, ","); got != c.limit {
 			t.Errorf("%T: the losses are %q, want %q", c.body, got, c.limit)
 		}
-		if got := strings.Join(said, ","); got != c.said {
-			t.Errorf("%T says %q, want %q", c.body, got, c.said)
+		if got := strings.Join(texts, ","); got != c.texts {
+			t.Errorf("%T says %q, want %q", c.body, got, c.texts)
 		}
 	}
 	if out, err := New(Options{}).Printer(dialect.Target{}).Print([]byte("x"), firn.Entry{}); err == nil || string(out) != "x" {

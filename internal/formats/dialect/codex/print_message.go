@@ -47,15 +47,15 @@ func (p *printer) printUserTurn(dst []byte, e *firn.Entry, m *firn.Message, item
 	started.value("model_context_window", nil)
 	dst = p.line(dst, e.Time, "event_msg", started.close())
 	dst = p.writeItems(dst, e, items)
-	said := object{}
-	said.text("type", "user_message")
-	said.text("message", m.Text())
-	said.list("images", nil)
-	said.list("local_images", nil)
-	said.list("audio", nil)
-	said.list("local_audio", nil)
-	said.list("text_elements", nil)
-	return p.line(dst, e.Time, "event_msg", said.close())
+	event := object{}
+	event.text("type", "user_message")
+	event.text("message", m.Text())
+	event.list("images", nil)
+	event.list("local_images", nil)
+	event.list("audio", nil)
+	event.list("local_audio", nil)
+	event.list("text_elements", nil)
+	return p.line(dst, e.Time, "event_msg", event.close())
 }
 
 // printAnswer writes a response, its usage and, if it is final, the event that ends the

@@ -26,7 +26,7 @@ var began = time.Date(2026, 11, 15, 10, 0, 0, 0, time.UTC)
 type writer struct {
 	t       testing.TB
 	printer dialect.Printer
-	said    []dialect.EntryLines
+	written []dialect.EntryLines
 	out     []byte
 	losses  []string
 }
@@ -39,7 +39,7 @@ func newWriter(t testing.TB, to dialect.Target) *writer {
 	to.Written = func(since firn.EntryID) iter.Seq[dialect.EntryLines] {
 		return func(yield func(dialect.EntryLines) bool) {
 			begun := false
-			for _, item := range w.said {
+			for _, item := range w.written {
 				if begun = begun || item.Entry.ID == since; begun && !yield(item) {
 					return
 				}
@@ -59,7 +59,7 @@ func (w *writer) print(entries ...firn.Entry) string {
 			w.t.Fatal(err)
 		}
 		if e.ID != "" {
-			w.said = append(w.said, dialect.EntryLines{Entry: e})
+			w.written = append(w.written, dialect.EntryLines{Entry: e})
 		}
 	}
 	return string(w.out[start:])

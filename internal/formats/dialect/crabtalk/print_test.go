@@ -22,7 +22,7 @@ func TestTool(t *testing.T) { dialecttest.RunTool(t, New(), os.DirFS("testdata")
 type writer struct {
 	t       testing.TB
 	printer dialect.Printer
-	said    []dialect.EntryLines
+	items   []dialect.EntryLines
 	out     []byte
 	losses  []string
 }
@@ -35,7 +35,7 @@ func newWriter(t testing.TB, to dialect.Target) *writer {
 	to.Written = func(since firn.EntryID) iter.Seq[dialect.EntryLines] {
 		return func(yield func(dialect.EntryLines) bool) {
 			begun := false
-			for _, item := range w.said {
+			for _, item := range w.items {
 				if begun = begun || item.Entry.ID == since; begun && !yield(item) {
 					return
 				}
@@ -56,7 +56,7 @@ func (w *writer) print(entries ...firn.Entry) string {
 			w.t.Fatal(err)
 		}
 		if e.ID != "" {
-			w.said = append(w.said, dialect.EntryLines{Entry: e, Lines: bytes.Split(w.out[before:], []byte("\n"))})
+			w.items = append(w.items, dialect.EntryLines{Entry: e, Lines: bytes.Split(w.out[before:], []byte("\n"))})
 		}
 	}
 	return string(w.out[start:])

@@ -12,9 +12,9 @@ import (
 // talk is the model's context along the path to the last entry. Tool results are unordered:
 // tools write them between the calls or after them.
 type talk struct {
-	// said are the texts and the calls, in order.
-	said    []string
-	results []string
+	// messages are the texts and the calls, in order.
+	messages []string
+	results  []string
 	// partial is set if some of it is not compared.
 	partial bool
 }
@@ -52,7 +52,7 @@ func talkOf(entries []firn.Entry, lost map[firn.EntryID]bool) talk {
 
 func (t *talk) text(who, text string) {
 	if text = strings.TrimSpace(text); text != "" {
-		t.said = append(t.said, who+": "+text)
+		t.messages = append(t.messages, who+": "+text)
 	}
 }
 
@@ -62,7 +62,7 @@ func (t *talk) parts(who string, parts []firn.Part) {
 		case firn.Text:
 			t.text(who, p.Text)
 		case firn.ToolCall:
-			t.said = append(t.said, fmt.Sprintf("call %s(%s)", p.Name, compact(p.Arguments)))
+			t.messages = append(t.messages, fmt.Sprintf("call %s(%s)", p.Name, compact(p.Arguments)))
 		case firn.ToolResult:
 			t.results = append(t.results, "result: "+strings.TrimSpace(firn.JoinText(p.Content)))
 		}
@@ -82,7 +82,7 @@ func compact(raw []byte) string {
 // missing describes the first difference to another talk: an item that is missing, out of
 // order or additional. It returns "" if there is none.
 func (t talk) missing(other talk) string {
-	for _, list := range []struct{ want, got []string }{{t.said, other.said}, {t.results, other.results}} {
+	for _, list := range []struct{ want, got []string }{{t.messages, other.messages}, {t.results, other.results}} {
 		rest := list.got
 		for n, want := range list.want {
 			at := slices.Index(rest, want)

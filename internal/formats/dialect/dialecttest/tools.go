@@ -169,7 +169,7 @@ func (s specimen) cut() {
 	s.t.Helper()
 	random := rand.New(rand.NewPCG(1, uint64(len(s.lines))))
 	whole := s.given(s.lines)
-	said := talkOf(s.scan(s.lines), nil)
+	original := talkOf(s.scan(s.lines), nil)
 	steps := max(1, len(s.lines)/40)
 	for n := 0; n < len(s.lines); n += steps {
 		before := s.given(s.lines[:n])
@@ -185,7 +185,7 @@ func (s specimen) cut() {
 			continue
 		}
 		after := talkOf(s.scan(slices.Concat(s.lines[:n], [][]byte{torn}, s.lines[n:])), nil)
-		if d := said.missing(after); d != "" {
+		if d := original.missing(after); d != "" {
 			s.errorf("with a torn line before line %d: %s", n+1, d)
 			return
 		}

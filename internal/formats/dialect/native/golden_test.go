@@ -12,8 +12,8 @@ import (
 )
 
 var (
-	when = time.Date(2026, 11, 15, 2, 40, 15, 42e6, time.UTC)
-	said = time.UnixMilli(1770000001000).UTC()
+	when   = time.Date(2026, 11, 15, 2, 40, 15, 42e6, time.UTC)
+	sentAt = time.UnixMilli(1770000001000).UTC()
 )
 
 func ptr[T any](v T) *T { return &v }
@@ -30,10 +30,10 @@ var golden = []struct {
 		`{"type":"session","version":3,"id":"b8d5","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/home/u"}`},
 	{"header of ours", firn.Entry{Time: when, Body: &firn.Header{Session: "b8d5", Version: 3, Firn: 1, CWD: "/", ParentSession: "/p.jsonl", Agent: "main", Key: "agent:main:main"}},
 		`{"type":"session","version":3,"id":"b8d5","timestamp":"2026-11-15T02:40:15.042Z","cwd":"/","parentSession":"/p.jsonl","firn":1,"agent":"main","key":"agent:main:main"}`},
-	{"user", firn.Entry{ID: "a0", Parent: "bd", Time: when, Body: &firn.Message{Role: firn.RoleUser, Time: said, Parts: []firn.Part{
+	{"user", firn.Entry{ID: "a0", Parent: "bd", Time: when, Body: &firn.Message{Role: firn.RoleUser, Time: sentAt, Parts: []firn.Part{
 		firn.Text{Text: "look \"here\"\n<&>\u2028"}, firn.Image{Data: "aGk=", MimeType: "image/png"}}}},
 		`{"type":"message","id":"a0","parentId":"bd","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"user","content":[{"type":"text","text":"look \"here\"\n<&>` + "\u2028" + `"},{"type":"image","data":"aGk=","mimeType":"image/png"}],"timestamp":1770000001000}}`},
-	{"assistant", firn.Entry{ID: "ea", Parent: "54", Time: when, Body: &firn.Message{Role: firn.RoleAssistant, Time: said,
+	{"assistant", firn.Entry{ID: "ea", Parent: "54", Time: when, Body: &firn.Message{Role: firn.RoleAssistant, Time: sentAt,
 		API: "anthropic-messages", Provider: "anthropic", Model: "claude-test", StopReason: firn.StopToolUse,
 		Usage: &firn.Usage{Input: 150, Output: 10, CacheRead: 3, CacheWrite: 4, Total: 167, Cost: firn.Cost{Input: 0.00045, Output: 1.5e-7, Total: 0.0135}},
 		Parts: []firn.Part{
@@ -44,12 +44,12 @@ var golden = []struct {
 		},
 		Extra: firn.Fields{{Name: "responseId", Value: raw(`"chatcmpl-1"`)}}}},
 		`{"type":"message","id":"ea","parentId":"54","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"assistant","content":[{"type":"thinking","thinking":"consider","thinkingSignature":"c2ln"},{"type":"thinking","thinking":"","thinkingSignature":"x","redacted":true},{"type":"text","text":"reading","textSignature":"msg_1"},{"type":"toolCall","id":"toolu_1","name":"read","arguments":{"path":"a.txt","n":1.50},"thoughtSignature":"t"}],"api":"anthropic-messages","provider":"anthropic","model":"claude-test","usage":{"input":150,"output":10,"cacheRead":3,"cacheWrite":4,"totalTokens":167,"cost":{"input":0.00045,"output":1.5e-7,"cacheRead":0,"cacheWrite":0,"total":0.0135}},"stopReason":"toolUse","timestamp":1770000001000,"responseId":"chatcmpl-1"}}`},
-	{"assistant with no more than must be", firn.Entry{ID: "a", Body: &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopAborted, Time: said, Error: "Request was aborted"}},
+	{"assistant with no more than must be", firn.Entry{ID: "a", Body: &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopAborted, Time: sentAt, Error: "Request was aborted"}},
 		`{"type":"message","id":"a","parentId":null,"message":{"role":"assistant","content":[],"usage":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"totalTokens":0,"cost":{"input":0,"output":0,"cacheRead":0,"cacheWrite":0,"total":0}},"stopReason":"aborted","timestamp":1770000001000,"errorMessage":"Request was aborted"}}`},
-	{"tool result", firn.Entry{ID: "3f", Parent: "ea", Time: when, Body: &firn.Message{Role: firn.RoleToolResult, Time: said, Parts: []firn.Part{
+	{"tool result", firn.Entry{ID: "3f", Parent: "ea", Time: when, Body: &firn.Message{Role: firn.RoleToolResult, Time: sentAt, Parts: []firn.Part{
 		firn.ToolResult{CallID: "toolu_1", Name: "bash", Content: []firn.Part{firn.Text{Text: "no\n"}}, IsError: true, Details: raw(`{"exitCode":1}`)}}}},
 		`{"type":"message","id":"3f","parentId":"ea","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"toolResult","toolCallId":"toolu_1","toolName":"bash","content":[{"type":"text","text":"no\n"}],"details":{"exitCode":1},"isError":true,"timestamp":1770000001000}}`},
-	{"shell", firn.Entry{ID: "90", Parent: "14", Time: when, Body: &firn.Message{Role: firn.RoleShell, Time: said, Parts: []firn.Part{
+	{"shell", firn.Entry{ID: "90", Parent: "14", Time: when, Body: &firn.Message{Role: firn.RoleShell, Time: sentAt, Parts: []firn.Part{
 		firn.Shell{Command: "ls", Output: "a\n", ExitCode: ptr(0), Truncated: true, FullOutput: "/tmp/x", Hidden: true}}}},
 		`{"type":"message","id":"90","parentId":"14","timestamp":"2026-11-15T02:40:15.042Z","message":{"role":"bashExecution","command":"ls","output":"a\n","exitCode":0,"cancelled":false,"truncated":true,"fullOutputPath":"/tmp/x","timestamp":1770000001000,"excludeFromContext":true}}`},
 	{"an unknown role", firn.Entry{ID: "a", Time: when, Body: &firn.Message{Role: "oracle", Extra: firn.Fields{{Name: "omen", Value: raw(`[1]`)}}}},

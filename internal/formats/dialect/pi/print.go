@@ -173,14 +173,14 @@ func (p *printer) body(e firn.Entry) firn.Body {
 
 // message fills in the fields that pi always writes, if known.
 func (p *printer) message(e firn.Entry, m *firn.Message) firn.Body {
-	said := *m
-	if said.Time.IsZero() {
-		said.Time = e.Time
+	completed := *m
+	if completed.Time.IsZero() {
+		completed.Time = e.Time
 	}
-	if said.Role == firn.RoleAssistant && said.Provider == "" && said.Model == "" {
-		said.Provider, said.Model = p.to.Provider, p.to.Model
+	if completed.Role == firn.RoleAssistant && completed.Provider == "" && completed.Model == "" {
+		completed.Provider, completed.Model = p.to.Provider, p.to.Model
 	}
-	return &said
+	return &completed
 }
 
 // knewField names the last entry that a response was based on.
