@@ -134,7 +134,7 @@ type IndexState struct {
 	Bytes int64 `json:"bytes,omitempty"`
 	// Failed is the error of the last attempt, empty if there was none.
 	Failed string `json:"failed,omitempty"`
-	// Vectors is the progress of the vectors of an embeddings endpoint, if one is set.
+	// Vectors is the progress of the vectors of an embeddings model, if one is set.
 	Vectors *VectorState `json:"vectors,omitempty"`
 }
 

@@ -18,6 +18,9 @@ import (
 // Embedder returns vectors of texts, such that texts with similar meanings have similar
 // vectors. It must be safe for concurrent use.
 type Embedder interface {
+	// Ready returns why the embedder cannot be used now, such as a missing file; nil if it
+	// can. Before, Name may be incomplete.
+	Ready() error
 	// Name identifies the model. Vectors of different models are not compared.
 	Name() string
 	// Batch is the maximum number of texts of a call.
@@ -128,6 +131,9 @@ func (e *embedding) noteSuccess() {
 func (e *embedding) fill(ctx context.Context) error {
 	if e.x.opts.Embedder == nil {
 		return e.remove(ctx)
+	}
+	if err := e.x.opts.Embedder.Ready(); err != nil { // the vectors are kept
+		return err
 	}
 	if err := e.dropEmbedded(ctx); err != nil {
 		return err
@@ -414,7 +420,14 @@ func (e *embedding) count(ctx context.Context, db *database) error {
 // queryVector returns the vector of a question, or nil without an embedder, without vectors
 // and after an error.
 func (e *embedding) queryVector(ctx context.Context, db *database, q search.Query) []float32 {
-	if e.x.opts.Embedder == nil || q.Want == nil || !q.Want.IsQuestion() || !db.hasVectors(ctx, e.x.opts.Embedder.Name()) {
+	if e.x.opts.Embedder == nil || q.Want == nil || !q.Want.IsQuestion() {
+		return nil
+	}
+	if err := e.x.opts.Embedder.Ready(); err != nil {
+		e.noteError(err)
+		return nil
+	}
+	if !db.hasVectors(ctx, e.x.opts.Embedder.Name()) {
 		return nil
 	}
 	words := make([]string, len(q.Want.Kids))

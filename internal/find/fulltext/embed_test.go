@@ -34,6 +34,14 @@ type fakeEmbedder struct {
 
 	mu    sync.Mutex
 	texts []string
+	// ready is the error of Ready.
+	ready error
+}
+
+func (f *fakeEmbedder) Ready() error {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.ready
 }
 
 func (f *fakeEmbedder) Name() string { return f.name }
@@ -111,6 +119,38 @@ func (b *testIndex) embedded() {
 		s := b.index.State()
 		return !s.Building && s.Vectors != nil && s.Vectors.Total > 0 && s.Vectors.Done == s.Vectors.Total
 	})
+}
+
+// TestVectorsAreKeptWithoutModel checks that the vectors of a model whose files are missing
+// for a while are neither used nor removed.
+func TestVectorsAreKeptWithoutModel(t *testing.T) {
+	e := &fakeEmbedder{name: "fake"}
+	b := embeddedIndex(t, e)
+	b.embedded()
+	sent := len(e.sent())
+	found := func() bool {
+		hits := b.search(otherWords)
+		return len(hits) > 0 && hits[0].Entry == "e0" && hits[0].Parts["vector"] > 0
+	}
+	set := func(name string, ready error) {
+		e.mu.Lock()
+		defer e.mu.Unlock()
+		e.name, e.ready = name, ready
+	}
+	set("incomplete", errors.New("the files are missing"))
+	if found() || !strings.Contains(b.index.State().Vectors.Failed, "files are missing") {
+		t.Errorf("found without a model; %+v", b.index.State().Vectors)
+	}
+	if err := b.index.embedding.fill(t.Context()); err == nil {
+		t.Error("filled without a model")
+	}
+	set("fake", nil)
+	b.index.embedding.mu.Lock()
+	b.index.embedding.failed = time.Time{} // as after embedRetry
+	b.index.embedding.mu.Unlock()
+	if !found() || len(e.sent()) > sent+1 {
+		t.Errorf("found %v after %d texts, before %d", found(), len(e.sent()), sent)
+	}
 }
 
 const otherWords = "Which automobile did they purchase yesterday afternoon?"

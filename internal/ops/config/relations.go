@@ -22,6 +22,7 @@ func (d *decoder) checkRelated(s *Settings) {
 		}
 	}
 	d.checkJobs(s)
+	d.checkEmbeddings(s)
 	d.checkMCPServers(s)
 	for _, id := range slices.Sorted(maps.Keys(c.Hooks)) {
 		d.agent(s, c.Hooks[id].Agent, "hooks", id, "agent")
@@ -72,6 +73,24 @@ func (d *decoder) checkJobs(s *Settings) {
 		d.agent(s, job.Agent, "cron", itoa(i), "agent")
 	}
 }
+
+// checkEmbeddings checks that at most one model is set.
+func (d *decoder) checkEmbeddings(s *Settings) {
+	e := s.Config.Search.Embeddings
+	if e.Dir != "" && (e.URL != "" || e.Model != "") {
+		d.at(s, "search.embeddings.dir", "keep url and model, or dir", "an endpoint is already set")
+	}
+}
+
+// WarnOfModel adds a warning about the model in search.embeddings.dir.
+func (s *Settings) WarnOfModel(err error) {
+	d := &decoder{}
+	d.at(s, "search.embeddings.dir", ModelHint, "%s", err)
+	s.Warnings = append(s.Warnings, d.problems...)
+}
+
+// ModelHint suggests what to do about a model that cannot be used.
+const ModelHint = "name a directory with model.safetensors and tokenizer.json of a Model2Vec model, or remove it: firn config unset search.embeddings.dir"
 
 // checkLinks checks that no ID belongs to two people.
 func (d *decoder) checkLinks(s *Settings, path string, links map[string][]string) {

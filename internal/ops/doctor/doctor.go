@@ -92,6 +92,8 @@ const (
 	NetworkDisk Kind = "network-disk"
 	InUse       Kind = "in-use"
 	Twice       Kind = "twice"
+	// SearchModel is a model that embeds messages and cannot be used.
+	SearchModel Kind = "search-model"
 	// Copy is session files in a home that uses another store.
 	Copy Kind = "copy"
 )

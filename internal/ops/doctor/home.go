@@ -58,7 +58,7 @@ func Examine(ctx context.Context, home Target, opts Options) (*Report, error) {
 			return nil, err
 		}
 	}
-	return report, nil
+	return report, h.checkModel()
 }
 
 // homeExam is the examination of a home.

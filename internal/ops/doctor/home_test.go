@@ -257,6 +257,27 @@ func TestExamineOldIndex(t *testing.T) {
 	check(t, "built anew", result(), []string{"matches the sessions"})
 }
 
+// TestSearchModel checks that a model that cannot be used is a warning with a hint, and that
+// a home without one has no such check.
+func TestSearchModel(t *testing.T) {
+	dir, _ := realHome(t)
+	for model, want := range map[string]string{"": "", filepath.Join(t.TempDir(), "missing"): "cannot be used"} {
+		report := examine(t, dir, doctor.Options{Disk: roomy, Model: model, ModelHint: "a hint"})
+		got := ""
+		for _, c := range report.Checks {
+			if c.Name == "search model" {
+				got = c.Result
+			}
+		}
+		found := slices.ContainsFunc(report.Findings, func(f doctor.Finding) bool {
+			return f.Kind == doctor.SearchModel && f.Severity == doctor.Warn && f.Hint == "a hint" && strings.Contains(f.Message, model)
+		})
+		if got != want || found != (want != "") || !report.OK() {
+			t.Errorf("%s: %q, %+v", model, got, report.Findings)
+		}
+	}
+}
+
 // age turns a catalog into a valid one of an older format version.
 func age(t *testing.T, path string) {
 	t.Helper()

@@ -17,7 +17,7 @@ var allKinds = map[string]Kind{
 	"TooLong": TooLong, "Erased": Erased, "Unfinished": Unfinished, "CRLF": CRLF, "BadText": BadText, "Malformed": Malformed, "NoID": NoID, "Cycle": Cycle, "ParentAfter": ParentAfter,
 	"MoreHeaders": MoreHeaders, "OtherSession": OtherSession, "MissingPart": MissingPart, "SideFile": SideFile, "Interrupted": Interrupted, "Growing": Growing, "Empty": Empty,
 	"Foreign": Foreign, "Unreadable": Unreadable, "Permissions": Permissions, "Symlink": Symlink, "Stray": Stray, "Leftover": Leftover, "Table": Table, "Files": Files, "Bin": Bin,
-	"Receipt": Receipt, "CommitLog": CommitLog, "Index": Index, "DiskSpace": DiskSpace, "NetworkDisk": NetworkDisk, "InUse": InUse, "Twice": Twice, "Copy": Copy, "Mirror": Mirror,
+	"Receipt": Receipt, "CommitLog": CommitLog, "Index": Index, "DiskSpace": DiskSpace, "NetworkDisk": NetworkDisk, "InUse": InUse, "Twice": Twice, "SearchModel": SearchModel, "Copy": Copy, "Mirror": Mirror,
 	"RolledBack": RolledBack, "Replaced": Replaced, "Incomparable": Incomparable, "Missing": Missing, "Purged": Purged, "NotAnchored": NotAnchored,
 	"ChainChanged": ChainChanged, "ChainRemoved": ChainRemoved, "ChainInserted": ChainInserted, "ChainReordered": ChainReordered, "ChainSwapped": ChainSwapped,
 	"ChainAltered": ChainAltered, "ChainUnproven": ChainUnproven, "Unlinked": Unlinked, "Redacted": Redacted,

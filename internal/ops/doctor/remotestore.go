@@ -57,7 +57,7 @@ func ExamineRest(ctx context.Context, home Target, there Elsewhere, opts Options
 			return nil, err
 		}
 	}
-	return report, nil
+	return report, h.checkModel()
 }
 
 // checkCopy adds a finding if the home's own files also contain sessions.

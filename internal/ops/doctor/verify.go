@@ -24,6 +24,9 @@ type Options struct {
 	Limit int
 	// Anchored are the ends of the sessions that an anchor recorded, to be compared.
 	Anchored []Head
+	// Model is the directory of the model that embeds messages, and ModelHint what to do if
+	// it cannot be used. Empty means none.
+	Model, ModelHint string
 	// Disk returns the disk of a path; nil queries the system.
 	Disk func(path string) (Disk, error)
 }

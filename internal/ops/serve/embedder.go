@@ -35,6 +35,9 @@ type embedder struct {
 
 // newEmbedder returns the embedder of the settings, nil if none is set.
 func newEmbedder(s config.Embeddings, env func(string) string) (fulltext.Embedder, error) {
+	if s.Dir != "" {
+		return &modelEmbedder{dir: s.Dir}, nil
+	}
 	if s.URL == "" && s.Model == "" {
 		return nil, nil
 	}
@@ -60,6 +63,9 @@ func newEmbedder(s config.Embeddings, env func(string) string) (fulltext.Embedde
 	}
 	return e, nil
 }
+
+// Ready returns nil: the endpoint is called to find out.
+func (e *embedder) Ready() error { return nil }
 
 // Name returns the model and its address, without user information.
 func (e *embedder) Name() string {

@@ -13,6 +13,7 @@ import (
 
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/modelchoice"
+	"firn.dev/internal/ops/serve"
 	"firn.dev/internal/render/prose"
 )
 
@@ -134,6 +135,11 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 	if err != nil {
 		return &hinted{err, "docs/configuration.md lists the values of each setting"}
 	}
+	if strings.HasPrefix(path, "search.embeddings") {
+		if err := serve.CheckEmbeddings(now.Search.Embeddings); err != nil {
+			warning = err.Error()
+		}
+	}
 	result := changes{File: s.Path(), Plan: plan, Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...), Warning: warning}
 	if !plan {
 		result.Undo = undo
@@ -232,7 +238,7 @@ func (p configCommands) configCheckCommand() *cobra.Command {
 		Use: "check", Short: "Check the settings and report errors with line numbers", Example: "  firn config check", Args: none,
 		Long: `Check the settings and report every error with its line and a suggestion. The
 secrets of hooks are looked up in the environment of this command, as the
-gateway would. Exits with 2 if there are errors.`,
+gateway would, and the model in search.embeddings.dir is read. Exits with 2 if there are errors.`,
 		RunE: func(*cobra.Command, []string) error { return p.configCheck() },
 	}
 }
@@ -259,6 +265,9 @@ func (p configCommands) configCheck() error {
 		return err
 	}
 	wrong = append(wrong, s.CheckSecrets()...)
+	if err := serve.CheckEmbeddings(s.Search.Embeddings); err != nil {
+		s.WarnOfModel(err)
+	}
 	c := checked{File: s.Path(), OK: len(wrong) == 0, Problems: append([]config.Problem{}, wrong...), Warnings: append([]config.Problem{}, s.Warnings...)}
 	_, missing := os.Stat(c.File)
 	c.absent = errors.Is(missing, fs.ErrNotExist)

@@ -7,6 +7,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
+	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/doctor"
 )
 
@@ -51,6 +52,11 @@ func (p checkCommands) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Re
 	if err != nil {
 		return nil, err
 	}
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
+	opts := doctor.Options{Model: settings.Search.Embeddings.Dir, ModelHint: config.ModelHint}
 	if st.files != st.home {
 		there := doctor.Elsewhere{Store: st.url}
 		err := p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
@@ -74,9 +80,10 @@ func (p checkCommands) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Re
 		if err != nil {
 			return nil, err
 		}
-		return doctor.ExamineRest(cmd.Context(), home, there, doctor.Options{})
+		return doctor.ExamineRest(cmd.Context(), home, there, opts)
 	}
 	bar := p.newBar("reading")
 	defer bar.Clear()
-	return doctor.Examine(cmd.Context(), home, doctor.Options{Progress: bar.Set})
+	opts.Progress = bar.Set
+	return doctor.Examine(cmd.Context(), home, opts)
 }

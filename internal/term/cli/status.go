@@ -84,7 +84,7 @@ func filesSize(ctx context.Context, c *client.Client) int64 {
 	return ops.Storage.Files
 }
 
-// vectorProgress describes the vectors of messages; empty without an embeddings endpoint.
+// vectorProgress describes the vectors of messages; empty without an embeddings model.
 func vectorProgress(ctx context.Context, c *client.Client) string {
 	state, err := c.Index.State(ctx)
 	if err != nil || state.Vectors == nil {
