@@ -148,9 +148,9 @@ bench-peers: setup
 	$(GO) run ./proving/bench -peers proving/interop/node_modules $(BENCHFLAGS)
 
 # Recall of search on judged conversations (DATA=FILE), with and without each part, and on
-# firn's own judged set.
+# firn's own judged set. MODEL=DIR adds the vectors of a Model2Vec model.
 bench-recall:
-	$(GO) run ./proving/bench -recall $(DATA)
+	$(GO) run ./proving/bench -recall $(DATA) $(if $(MODEL),-model $(MODEL))
 	$(GO) run ./proving/bench -only recall
 
 # Compares a few figures that hardly depend on the machine with those in the repository,

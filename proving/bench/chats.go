@@ -100,7 +100,7 @@ func (h *chatHome) Close() {
 }
 
 // newChatHome writes conversations into a home and indexes them.
-func newChatHome(ctx context.Context, dir string, chats []chat) (*chatHome, error) {
+func newChatHome(ctx context.Context, dir string, chats []chat, embedder fulltext.Embedder) (*chatHome, error) {
 	st, err := filestore.Open(dir, filestore.Options{Sync: filestore.SyncNever})
 	if err != nil {
 		return nil, err
@@ -131,8 +131,11 @@ func newChatHome(ctx context.Context, dir string, chats []chat) (*chatHome, erro
 		}
 	}
 	now := func() time.Time { return begin.AddDate(0, 6, 0) }
-	h.index = fulltext.New(vfs.OS{}, filepath.Join(dir, "index"), st, fulltext.Options{Clock: now, Patience: time.Minute})
-	return h, nil
+	h.index = fulltext.New(vfs.OS{}, filepath.Join(dir, "index"), st, fulltext.Options{Clock: now, Patience: time.Minute, Embedder: embedder})
+	if embedder == nil {
+		return h, nil
+	}
+	return h, waitForVectors(ctx, h.index)
 }
 
 func caption(t turn) string {
@@ -227,19 +230,23 @@ func (m *chatMarks) String() string {
 
 // recallChats measures recall on a file of judged conversations, each in its own home and
 // all in one, and without each feature.
-func recallChats(ctx context.Context, w io.Writer, dir, path string, learn, quick bool) error {
-	chats, err := readChats(path)
+func recallChats(ctx context.Context, w io.Writer, dir string, o chatOptions) error {
+	chats, err := readChats(o.path)
+	if err != nil {
+		return err
+	}
+	embedder, err := o.embedder()
 	if err != nil {
 		return err
 	}
 	homes := make([]*chatHome, len(chats))
 	for i, c := range chats {
-		if homes[i], err = newChatHome(ctx, filepath.Join(dir, fmt.Sprint(i)), []chat{c}); err != nil {
+		if homes[i], err = newChatHome(ctx, filepath.Join(dir, fmt.Sprint(i)), []chat{c}, embedder); err != nil {
 			return err
 		}
 		defer homes[i].Close()
 	}
-	all, err := newChatHome(ctx, filepath.Join(dir, "all"), chats)
+	all, err := newChatHome(ctx, filepath.Join(dir, "all"), chats, embedder)
 	if err != nil {
 		return err
 	}
@@ -259,7 +266,7 @@ func recallChats(ctx context.Context, w io.Writer, dir, path string, learn, quic
 		return nil
 	}
 	each := func(i int) *chatHome { return homes[i] }
-	if learn {
+	if o.learn {
 		return learnWeights(ctx, w, chats, homes)
 	}
 	if err := measure("each in its own home", nil, each); err != nil {
@@ -268,12 +275,12 @@ func recallChats(ctx context.Context, w io.Writer, dir, path string, learn, quic
 	if err := measure("all in one home", nil, func(int) *chatHome { return all }); err != nil {
 		return err
 	}
-	if err := recallUnasked(ctx, w, chats, homes, all); err != nil || quick {
+	if err := recallUnasked(ctx, w, chats, homes, all); err != nil || o.quick {
 		return err
 	}
 	for f, name := range search.FeatureNames {
-		if search.Feature(f) == search.FeatureVector {
-			continue // there is no model
+		if search.Feature(f) == search.FeatureVector && embedder == nil {
+			continue
 		}
 		weights := search.QuestionWeights()
 		weights[f] = 0

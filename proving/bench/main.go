@@ -31,6 +31,7 @@ func main() {
 	tries := flag.Int("tries", 3, "with -peers: how often each does its work")
 	recall := flag.String("recall", "", "measure the recall of search on the judged conversations in this file instead, with and without each part")
 	learn := flag.Bool("learn", false, "with -recall: learn the weights of the parts")
+	model := flag.String("model", "", "with -recall: also use the vectors of the Model2Vec model in this directory")
 	quick := flag.Bool("quick", false, "with -recall: do not measure without each part")
 	child := flag.String("child", "", "used by the program itself")
 	flag.Parse()
@@ -50,7 +51,9 @@ func main() {
 	}
 	if *recall != "" {
 		do = func() error {
-			return b.inTemp(*dir, func() error { return recallChats(context.Background(), os.Stdout, b.dir, *recall, *learn, *quick) })
+			return b.inTemp(*dir, func() error {
+				return recallChats(context.Background(), os.Stdout, b.dir, chatOptions{path: *recall, model: *model, learn: *learn, quick: *quick})
+			})
 		}
 	}
 	if *check != "" {
