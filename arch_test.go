@@ -33,7 +33,7 @@ var rooms = []room{
 	{"provider/...", []string{".", "window", "internal/base/...", "internal/find/digest"}, "models; a request is a window"},
 	{"tool", []string{".", "provider", "internal/base/..."}, "what an agent can do"},
 	{"compact", []string{".", "window", "store", "provider", "internal/base/...", "internal/find/digest"}, "no concrete store or provider"},
-	{"agent", []string{".", "window", "store", "provider", "tool", "compact", "internal/base/..."}, "no concrete store, dialect or provider"},
+	{"agent", []string{".", "window", "store", "provider", "tool", "compact", "internal/base/...", "internal/find/election", "internal/find/lookback"}, "no concrete store, dialect or provider"},
 	{"internal/render/...", []string{".", "wire", "window", "internal/base/...", "internal/find/mask"}, "displays entries and answers on pages and terminals"},
 	{"internal/gateway/...", []string{".", "wire", "window", "store", "provider", "compact", "tool", "agent", "internal/base/...", "internal/disk/vfs", "internal/disk/filehistory", "internal/find/...", "internal/formats/...", "internal/render/..."}, "owns sessions; depends on interfaces that serve implements, never on doors; tool is for calls that clients run"},
 	{"internal/door/...", []string{".", "wire", "client", "store", "internal/base/...", "internal/disk/...", "internal/find/search", "internal/formats/dialect/native", "internal/render/...", "internal/gateway/..."}, "protocols in front of a gateway: HTTP, OpenAI's, MCP, ACP, pages"},
@@ -71,7 +71,7 @@ var narrow = []room{
 // rejected.
 var modules = []moduleRule{
 	{"golang.org/x/term", []string{"internal/term/line"}, "the terminal: raw mode and size"},
-	{"github.com/nats-io/", []string{"store/jetstream", "store/jetstream/jetstreamtest"}, "the cluster"},
+	{"github.com/nats-io/", []string{"store/jetstream", "internal/ops/jetstreamtest"}, "the cluster"},
 	{"github.com/clipperhouse/displaywidth", []string{"internal/term/line", "internal/term/line/linetest", "internal/render/markdown", "internal/render/prose"}, "the width and boundaries of characters"},
 	{"golang.org/x/sys/", []string{"internal/disk/vfs/...", "internal/term/line", "proving/soak"}, "system calls the standard library lacks"},
 	{"github.com/spf13/", []string{"internal/term/cli", "cmd/..."}, "commands and flags"},
@@ -142,7 +142,7 @@ var restrictions = []restriction{
 		why:    "one package creates files, readable only by their owner, and tests can make it fail",
 		except: []exception{{"tool", "opens the workspace as an os.Root, which nothing escapes; the files in it are the user's, not ours"},
 			{"internal/ops/instructions", "reads the project as an os.Root, which nothing escapes; makes no file"},
-			{"store/jetstream/jetstreamtest", "damages and empties the directories of servers that tests have started"}},
+			{"internal/ops/jetstreamtest", "damages and empties the directories of servers that tests have started"}},
 	},
 	{
 		what: []string{

@@ -4,16 +4,18 @@ import (
 	"context"
 
 	"firn.dev"
+	"firn.dev/internal/base/syncmark"
+	"firn.dev/internal/find/election"
 	"firn.dev/store"
 )
 
 // Recount counts a session from its start, without regard to the counters stored in it, and
-// appends the result with a checkpoint, marked as [store.SyncField]. It is for a session to
+// appends the result with a checkpoint, marked as [syncmark.Field]. It is for a session to
 // which entries from other machines were added: the counters among them belong to other
-// files. The title, tags and keys are those that [store.Election] elects. It returns the new
+// files. The title, tags and keys are those that [election.Election] elects. It returns the new
 // end, and fails with a conflict if another writer appends meanwhile.
 func Recount(ctx context.Context, st store.Store, id firn.ID) (firn.Pos, store.Checkpoint, error) {
-	t := tally{session: id, numbered: true, election: store.NewElection(id)}
+	t := tally{session: id, numbered: true, election: election.New(id)}
 	if err := t.advance(ctx, st, id, store.End); err != nil {
 		return 0, store.Checkpoint{}, err
 	}
@@ -23,7 +25,7 @@ func Recount(ctx context.Context, st store.Store, id firn.ID) (firn.Pos, store.C
 	t.Left = t.ends.left
 	entry := customEntry(countersType, t.record())
 	entry.ID = "" // the store assigns one after the newest, which may be ahead of this clock
-	store.MarkSync(&entry)
+	syncmark.Add(&entry)
 	add := st.Append
 	if deferred, ok := store.As[store.Deferred](st); ok {
 		add = deferred.AppendDeferred // after a power failure the next sync counts again

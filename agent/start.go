@@ -10,6 +10,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/title"
+	"firn.dev/internal/find/lookback"
 	"firn.dev/store"
 	"firn.dev/window"
 )
@@ -102,11 +103,11 @@ func (t starter) hasEntry(id firn.EntryID) (bool, error) {
 	if id == "" || containsEntry(t.path, id) {
 		return id != "", nil
 	}
-	since := store.EarliestAppend(id, t.a.now())
+	since := lookback.EarliestAppend(id, t.a.now())
 	if t.path.Start == store.Start || len(t.path.Entries) > 0 && since.After(createdAt(t.path.Entries[0])) {
 		return false, nil
 	}
-	for rec, err := range store.Recent(t.ctx, t.a.Store, t.log.id, t.path.Start, since) {
+	for rec, err := range lookback.Records(t.ctx, t.a.Store, t.log.id, t.path.Start, since) {
 		if err != nil {
 			return false, fmt.Errorf("find entry %s of session %s: %w", id, t.log.id, err)
 		}

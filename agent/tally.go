@@ -7,6 +7,8 @@ import (
 	"fmt"
 
 	"firn.dev"
+	"firn.dev/internal/base/syncmark"
+	"firn.dev/internal/find/election"
 	"firn.dev/store"
 )
 
@@ -26,7 +28,7 @@ type tally struct {
 	numbered bool
 	// election is set if the session is counted without regard to earlier counts, because
 	// entries from other machines were added to it.
-	election *store.Election
+	election *election.Election
 }
 
 // add counts the next entry. An entry that cannot or need not be decoded has no body.
@@ -46,7 +48,7 @@ func (t *tally) add(g firn.Glance, e firn.Entry) {
 		t.Counters.Add(e)
 		t.Names.See(t.session, e)
 	}
-	if t.ends.last != "" && store.BySync(&e) {
+	if t.ends.last != "" && syncmark.Has(&e) {
 		g.Kind = firn.KindHead // like a head entry, it does not end a branch
 	}
 	t.ends.add(g)

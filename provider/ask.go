@@ -89,7 +89,7 @@ func (b Backoff) shouldRetry(ctx context.Context, attempt int, err error) (time.
 // askOnce sends one request and requires Done. Watched reports whether the error is the
 // observer's.
 func askOnce(ctx context.Context, m Model, req Request, observe func(Event) error) (message firn.Message, watched bool, err error) {
-	for event, err := range CutAtStop(m.Stream(ctx, req), req.Stop) {
+	for event, err := range cutAtStop(m.Stream(ctx, req), req.Stop) {
 		if err != nil {
 			return firn.Message{}, false, err
 		}

@@ -29,7 +29,7 @@ type Catalogue struct {
 var modelsJSON []byte
 
 var known = sync.OnceValue(func() Catalogue {
-	c, err := ParseCatalogue(modelsJSON)
+	c, err := parseCatalogue(modelsJSON)
 	if err != nil {
 		return Catalogue{} // unreachable: a test parses the embedded catalog
 	}
@@ -39,9 +39,9 @@ var known = sync.OnceValue(func() Catalogue {
 // Known returns the built-in catalog.
 func Known() Catalogue { return known() }
 
-// ParseCatalogue parses a catalog: a JSON object of providers, each an object of models,
+// parseCatalogue parses a catalog: a JSON object of providers, each an object of models,
 // each a [Spec].
-func ParseCatalogue(data []byte) (Catalogue, error) {
+func parseCatalogue(data []byte) (Catalogue, error) {
 	var c Catalogue
 	if err := json.Unmarshal(data, &c.specs); err != nil {
 		return Catalogue{}, fmt.Errorf("read model catalog: %w: %w", firn.ErrInvalid, err)

@@ -67,7 +67,7 @@ func (e *Endpoint) Post(ctx context.Context, model, path string, body []byte) (i
 		return nil, err // canceled by the caller
 	}
 	reply = []byte(e.redact(string(reply)))
-	return nil, ResponseError(e.Provider, model, resp.StatusCode, resp.Header, reply, time.Now())
+	return nil, responseError(e.Provider, model, resp.StatusCode, resp.Header, reply, time.Now())
 }
 
 // send sends the request and waits for the response header.

@@ -10,10 +10,10 @@ import (
 	"firn.dev/internal/base/pattern"
 )
 
-// ResponseError converts an HTTP error response to an [*Error], based on its status, headers
+// responseError converts an HTTP error response to an [*Error], based on its status, headers
 // and body. Now is used for headers that contain a time. The error quotes a short,
 // plain-text excerpt of the body, with keys redacted.
-func ResponseError(provider, model string, status int, header http.Header, body []byte, now time.Time) *Error {
+func responseError(provider, model string, status int, header http.Header, body []byte, now time.Time) *Error {
 	n := readNotice(body)
 	e := n.asError(provider, model)
 	e.Status = status

@@ -7,10 +7,10 @@ import (
 	"firn.dev"
 )
 
-// CutAtStop returns the events of an answer that ends before the first of the given
+// cutAtStop returns the events of an answer that ends before the first of the given
 // sequences in its text. Parts after it are left out. The stream is read to its end, so that
 // the usage is complete: a provider that is sent the sequences has ended it there anyway.
-func CutAtStop(events iter.Seq2[Event, error], stop []string) iter.Seq2[Event, error] {
+func cutAtStop(events iter.Seq2[Event, error], stop []string) iter.Seq2[Event, error] {
 	if len(stop) == 0 {
 		return events
 	}

@@ -31,7 +31,7 @@ func TestCutAtStop(t *testing.T) {
 // cutBySize streams a text in pieces, followed by a call, and returns what is left.
 func cutBySize(t *testing.T, text string, stop []string, size int) (streamed string, message firn.Message) {
 	t.Helper()
-	for event, err := range CutAtStop(pieces(text, size), stop) {
+	for event, err := range cutAtStop(pieces(text, size), stop) {
 		if err != nil {
 			t.Fatal(err)
 		}

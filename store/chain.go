@@ -10,6 +10,7 @@ import (
 	"unicode/utf8"
 
 	"firn.dev"
+	"firn.dev/internal/base/entryid"
 )
 
 // Tail describes the end of a session, where the next entries are appended.
@@ -190,11 +191,11 @@ func (c *chain) assignID(e *firn.Entry) error {
 	if use == InUse {
 		return fmt.Errorf("another entry has its id %s: %w", e.ID, firn.ErrInvalid)
 	}
-	n, ours := ordinal(e.ID)
+	n, ours := entryid.Number(e.ID)
 	if !ours {
 		return nil
 	}
-	newest, some := ordinal(c.newest)
+	newest, some := entryid.Number(c.newest)
 	if late := some && newest > n && newest-n > lateness; (late || use == Late) && e.Extra.Get(lateField) == nil {
 		e.Extra = append(slices.Clip(e.Extra), firn.Field{Name: lateField, Value: json.RawMessage("true")})
 	}
@@ -215,14 +216,14 @@ func isFarAhead(id firn.EntryID) bool {
 	if _, near := id.Time(); near {
 		return false
 	}
-	n, ours := ordinal(id)
+	n, ours := entryid.Number(id)
 	return ours && time.Until(time.UnixMilli(int64(n>>20))) > maxAhead
 }
 
 // newestOf returns the greater native ID of the two, or the only one that is native.
 func newestOf(a, b firn.EntryID) firn.EntryID {
-	n, ours := ordinal(a)
-	if m, also := ordinal(b); also && (!ours || m > n) {
+	n, ours := entryid.Number(a)
+	if m, also := entryid.Number(b); also && (!ours || m > n) {
 		return b
 	}
 	return a

@@ -57,16 +57,3 @@ func CountsOf(c *firn.Custom) (Counts, bool) {
 		Tokens: max(data.Input+data.Output+data.CacheRead+data.CacheWrite, 0), Window: max(data.Window, 0), Cost: max(data.Cost, 0),
 	}, true
 }
-
-// EntriesBefore returns the number of entries before an entry with counts, in file order.
-// It returns false if the entry does not record it.
-func EntriesBefore(c *firn.Custom) (int, bool) {
-	if c.Type != firn.CountersType {
-		return 0, false
-	}
-	var data struct{ Entries int64 }
-	if json.Unmarshal(c.Data, &data) != nil || data.Entries <= 0 || !ValidCounts(data.Entries) {
-		return 0, false
-	}
-	return int(data.Entries), true
-}

@@ -5,10 +5,10 @@ import (
 	"fmt"
 	"hash/maphash"
 	"iter"
-	"strings"
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/entryid"
 )
 
 // Use is the status of an entry ID chosen by a caller.
@@ -59,27 +59,7 @@ const lateField = "late"
 // maxIDs limits the number of cached IDs.
 const maxIDs = 1 << 20
 
-// digits is the alphabet of native IDs, see [firn.NewEntryID].
-const digits = "0123456789abcdefghjkmnpqrstvwxyz"
-
 var fingerprints = maphash.MakeSeed()
-
-// ordinal returns the numeric value of a native ID, or false for other IDs. Unlike
-// [firn.EntryID.Time] it does not depend on the clock.
-func ordinal(id firn.EntryID) (uint64, bool) {
-	if len(id) != 13 || id[0] > 'f' {
-		return 0, false
-	}
-	var n uint64
-	for i := range len(id) {
-		d := strings.IndexByte(digits, id[i])
-		if d < 0 {
-			return 0, false
-		}
-		n = n<<5 | uint64(d)
-	}
-	return n, true
-}
 
 // Reset clears the cache for a session that ends at end.
 func (x *IDs) Reset(end Pos) {
@@ -93,7 +73,7 @@ func (x *IDs) Add(e *firn.Entry) {
 
 // addID records an ID.
 func (x *IDs) addID(id firn.EntryID, marked bool) {
-	n, ours := ordinal(id)
+	n, ours := entryid.Number(id)
 	if !ours {
 		if id != "" {
 			x.other[maphash.String(fingerprints, string(id))] = struct{}{}
@@ -114,14 +94,14 @@ func (x *IDs) Newest() firn.EntryID {
 	}
 	var b [13]byte
 	for i, n := len(b)-1, x.high; i >= 0; i, n = i-1, n>>5 {
-		b[i] = digits[n&31]
+		b[i] = entryid.Digits[n&31]
 	}
 	return firn.EntryID(b[:])
 }
 
 // Has reports whether an ID is known to be in use. Only part of the session may be known.
 func (x *IDs) Has(id firn.EntryID) bool {
-	n, ours := ordinal(id)
+	n, ours := entryid.Number(id)
 	set := x.own
 	if !ours {
 		n, set = maphash.String(fingerprints, string(id)), x.other
@@ -132,7 +112,7 @@ func (x *IDs) Has(id firn.EntryID) bool {
 
 // Use returns the status of an ID. back yields the records before a position, newest first.
 func (x *IDs) Use(id firn.EntryID, back func(before Pos) iter.Seq2[Record, error]) (Use, error) {
-	n, ours := ordinal(id)
+	n, ours := entryid.Number(id)
 	ordered := func() bool { return ours && x.low != 0 && x.low < n && n-x.low > lateness }
 	found, err := x.find(id, back, ordered)
 	late := ours && x.high > n && x.high-n > lateness
@@ -214,7 +194,7 @@ func (x *IDs) walk(back func(before Pos) iter.Seq2[Record, error], enough func(*
 // marked reports whether a record is marked as out of order. An unreadable record counts as
 // marked.
 func marked(rec *Record) bool {
-	if _, ours := ordinal(rec.Glance.ID); !ours {
+	if _, ours := entryid.Number(rec.Glance.ID); !ours {
 		return true
 	}
 	if line := rec.Line(); line != nil && !bytes.Contains(line, []byte(`"`+lateField+`"`)) {

@@ -1,10 +1,6 @@
 package store
 
-import (
-	"encoding/json"
-
-	"firn.dev"
-)
+import "firn.dev"
 
 // Names are the title and the tags of a session.
 type Names struct {
@@ -27,19 +23,4 @@ func (n *Names) See(e firn.Entry) {
 			*n = c.Names
 		}
 	}
-}
-
-// NamesOf returns the names in an entry with counts, even if they are not a complete
-// [Checkpoint]. Purging uses it to find text that must be erased.
-func NamesOf(c *firn.Custom) (Names, bool) {
-	if c.Type != firn.CountersType {
-		return Names{}, false
-	}
-	var data struct {
-		Names *Names `json:"names"`
-	}
-	if json.Unmarshal(c.Data, &data) != nil || data.Names == nil {
-		return Names{}, false
-	}
-	return *data.Names, true
 }

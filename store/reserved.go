@@ -5,6 +5,7 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/syncmark"
 )
 
 // ownPrefix is the prefix of custom entry types that only firn writes. docs/format.md lists
@@ -12,7 +13,7 @@ import (
 const ownPrefix = "firn."
 
 // ownFields are extra fields of entries that only firn writes.
-var ownFields = []string{"accepted", "asker", "collected", "delegated", "request", lateField, SyncField}
+var ownFields = []string{"accepted", "asker", "collected", "delegated", "request", lateField, syncmark.Field}
 
 // CheckExternal rejects an entry from a client that uses a type or field reserved for firn,
 // since readers trust those. It is meant for single entries. Transcripts that are imported,

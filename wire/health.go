@@ -1,11 +1,5 @@
 package wire
 
-// Health is the result of a liveness or readiness check.
-type Health struct {
-	// Status is ok, or ready.
-	Status string `json:"status"`
-}
-
 // Stopped reports whether there was a turn to stop.
 type Stopped struct {
 	Stopped bool `json:"stopped"`

@@ -15,7 +15,7 @@ import (
 	"testing"
 	"time"
 
-	"firn.dev/store/jetstream/jetstreamtest"
+	"firn.dev/internal/ops/jetstreamtest"
 
 	"github.com/rogpeppe/go-internal/testscript"
 )

@@ -9,6 +9,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/agent"
+	"firn.dev/internal/base/syncmark"
 	"firn.dev/internal/gateway/view"
 	"firn.dev/store"
 )
@@ -199,11 +200,26 @@ func (p *erasure) repeats(e firn.Entry) bool {
 			w, ok := waitingOf(b)
 			return ok && (p.named[w.ID] || p.collected[w.ID])
 		case countersType:
-			names, ok := store.NamesOf(b)
+			names, ok := namesOf(b)
 			return ok && (p.titles[names.Title] || slices.ContainsFunc(names.Tags, func(tag string) bool { return p.tags[tag] }))
 		}
 	}
 	return false
+}
+
+// namesOf returns the names in an entry with counts, even if they are not a complete
+// [store.Checkpoint]. Purging uses it to find text that must be erased.
+func namesOf(c *firn.Custom) (store.Names, bool) {
+	if c.Type != countersType {
+		return store.Names{}, false
+	}
+	var data struct {
+		Names *store.Names `json:"names"`
+	}
+	if json.Unmarshal(c.Data, &data) != nil || data.Names == nil {
+		return store.Names{}, false
+	}
+	return *data.Names, true
 }
 
 // storeCounters appends new counters with the current names of the session, to replace the
@@ -219,7 +235,7 @@ func (g *sessionRemover) storeCounters(ctx context.Context, id firn.ID, names st
 		if err != nil {
 			return err
 		}
-		store.MarkSync(&entry)
+		syncmark.Add(&entry)
 		if _, err = g.editor.append(ctx, id, info.End, entry); !errors.Is(err, firn.ErrConflict) || try == maxTries {
 			return err
 		}

@@ -12,6 +12,7 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/find/lookback"
 	"firn.dev/store"
 	"firn.dev/wire"
 )
@@ -100,8 +101,8 @@ func (g *messageHistory) addedBy(ctx context.Context, id firn.ID, r request) (id
 // entries of the last week.
 func (g *messageHistory) recordsBy(ctx context.Context, id firn.ID, r request) iter.Seq2[firn.Record, error] {
 	return func(yield func(firn.Record, error) bool) {
-		since := g.now().Add(-store.DedupPeriod)
-		for rec, err := range store.Recent(ctx, g.Store, id, store.End, since) {
+		since := g.now().Add(-lookback.DedupPeriod)
+		for rec, err := range lookback.Records(ctx, g.Store, id, store.End, since) {
 			if err != nil {
 				yield(firn.Record{}, err)
 				return

@@ -10,6 +10,7 @@ import (
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/internal/base/route"
+	"firn.dev/internal/find/lookback"
 	"firn.dev/store"
 	"firn.dev/wire"
 )
@@ -147,7 +148,7 @@ func (g *core) hasMessage(ctx context.Context, id firn.ID, message firn.EntryID)
 	if message == "" {
 		return false, nil
 	}
-	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.EarliestAppend(message, g.now())) {
+	for rec, err := range lookback.Records(ctx, g.Store, id, store.End, lookback.EarliestAppend(message, g.now())) {
 		if err != nil {
 			return false, fmt.Errorf("find message %s in session %s: %w", message, id, err)
 		}

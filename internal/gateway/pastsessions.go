@@ -10,12 +10,13 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/find/lookback"
 	"firn.dev/store"
 )
 
 // A message that is sent again with the same ID is accepted once, even if its key has a new
 // session in the meantime. Earlier sessions of the key are searched, as far back as IDs are
-// remembered ([store.DedupPeriod]). An ended session does not change, so the IDs of its
+// remembered ([lookback.DedupPeriod]). An ended session does not change, so the IDs of its
 // messages are cached.
 
 // mostPast is the maximum number of cached sessions.
@@ -45,7 +46,7 @@ func messageHash(id firn.EntryID) uint64 { return maphash.String(messageHashes, 
 // eachEarlier calls visit for the session of a key and its predecessors, newest first, as
 // far back as message IDs are remembered.
 func (g *messageHistory) eachEarlier(ctx context.Context, key string, id firn.ID, visit func(id firn.ID, s *pastSession) (bool, error)) error {
-	since := g.now().Add(-store.DedupPeriod)
+	since := g.now().Add(-lookback.DedupPeriod)
 	for seen := map[firn.ID]bool{}; id != "" && !seen[id]; {
 		seen[id] = true
 		s, err := g.pastOf(ctx, key, id)
@@ -160,7 +161,7 @@ func ignoreGone(err error) error {
 func (g *messageHistory) messagesOf(ctx context.Context, id firn.ID, end firn.Pos) (map[uint64]struct{}, error) {
 	messages := make(map[uint64]struct{})
 	add := func(id firn.EntryID) { messages[messageHash(id)] = struct{}{} }
-	for rec, err := range store.Recent(ctx, g.Store, id, end, g.now().Add(-store.DedupPeriod)) {
+	for rec, err := range lookback.Records(ctx, g.Store, id, end, g.now().Add(-lookback.DedupPeriod)) {
 		if err != nil {
 			return nil, fmt.Errorf("find messages in session %s: %w", id, err)
 		}

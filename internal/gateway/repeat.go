@@ -8,6 +8,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/find/lookback"
 	"firn.dev/store"
 	"firn.dev/window"
 	"firn.dev/wire"
@@ -69,7 +70,7 @@ func (g *lanes) findTicket(id firn.ID, message firn.EntryID) *ticket {
 
 // findAnswer returns the position of a message and its answer, if the log has them.
 func (g *lanes) findAnswer(ctx context.Context, id firn.ID, message firn.EntryID) (a wire.Answer, at firn.Pos, logged, ok bool, err error) {
-	for rec, err := range store.Recent(ctx, g.Store, id, store.End, store.EarliestAppend(message, g.now())) {
+	for rec, err := range lookback.Records(ctx, g.Store, id, store.End, lookback.EarliestAppend(message, g.now())) {
 		if err != nil {
 			return a, 0, false, false, err
 		}

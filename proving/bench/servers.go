@@ -14,8 +14,8 @@ import (
 	"strings"
 	"time"
 
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/store/jetstream"
-	"firn.dev/store/jetstream/jetstreamtest"
 )
 
 // servers are NATS servers, each in its own process.

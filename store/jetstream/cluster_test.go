@@ -5,8 +5,8 @@ import (
 	"slices"
 	"testing"
 
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/store/jetstream"
-	"firn.dev/store/jetstream/jetstreamtest"
 
 	js "github.com/nats-io/nats.go/jetstream"
 )

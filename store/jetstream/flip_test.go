@@ -16,9 +16,9 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
-	"firn.dev/store/jetstream/jetstreamtest"
 
 	js "github.com/nats-io/nats.go/jetstream"
 )

@@ -8,9 +8,9 @@ import (
 	"sync/atomic"
 	"testing"
 
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
-	"firn.dev/store/jetstream/jetstreamtest"
 	"firn.dev/store/storetest"
 )
 

@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/door/conversation"
+	"firn.dev/internal/door/foreign"
 	"firn.dev/wire"
 )
 
@@ -48,9 +49,9 @@ type exchange struct {
 }
 
 // failureOf converts an error to Anthropic's format and returns its HTTP status.
-func failureOf(err error) (wire.AnthropicFailure, int) {
+func failureOf(err error) (foreign.AnthropicFailure, int) {
 	p, status := conversation.ProblemOf(err)
-	return wire.ToAnthropic(*p), status
+	return foreign.ToAnthropic(*p), status
 }
 
 // read reads the request and its conversation.

@@ -6,6 +6,7 @@ import (
 	"net/http"
 
 	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/door/foreign"
 	"firn.dev/internal/door/token"
 	"firn.dev/wire"
 )
@@ -103,8 +104,8 @@ func (c *call) failure(p wire.Problem) any {
 }
 
 // openAIProblem and anthropicProblem encode a problem as these APIs do.
-func openAIProblem(p wire.Problem) any    { return wire.ToOpenAI(p) }
-func anthropicProblem(p wire.Problem) any { return wire.ToAnthropic(p) }
+func openAIProblem(p wire.Problem) any    { return foreign.ToOpenAI(p) }
+func anthropicProblem(p wire.Problem) any { return foreign.ToAnthropic(p) }
 
 // foreignRoutes returns the routes of other protocols.
 func foreignRoutes() []operation {

@@ -10,26 +10,32 @@ import (
 	"firn.dev/wire"
 )
 
-func (c healthCalls) health() (wire.Health, error) { return wire.Health{Status: "ok"}, nil }
+// Health is the result of a liveness or readiness check.
+type Health struct {
+	// Status is ok, or ready.
+	Status string `json:"status"`
+}
+
+func (c healthCalls) health() (Health, error) { return Health{Status: "ok"}, nil }
 
 // readiness reports whether the gateway is able to work: it is not shutting down and its
 // dependencies are available. Only the owner sees the cause of a failure.
-func (c healthCalls) readiness() (wire.Health, error) {
+func (c healthCalls) readiness() (Health, error) {
 	if c.h.draining() {
-		return wire.Health{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down"}
+		return Health{}, &wire.Problem{Kind: wire.Closing, Message: "the gateway is shutting down"}
 	}
 	err := c.h.ready.ask(c.r.Context(), c.h.config.Ready)
 	if fault := c.h.fault.Load(); fault != nil {
 		err = *fault
 	}
 	if err == nil {
-		return wire.Health{Status: "ready"}, nil
+		return Health{Status: "ready"}, nil
 	}
 	message := "the gateway is not ready"
 	if isOwner(c.r.Context()) {
 		message += ": " + err.Error()
 	}
-	return wire.Health{}, &withStatus{&wire.Problem{Kind: gateway.ProblemOf(err).Kind, Message: message}, http.StatusServiceUnavailable}
+	return Health{}, &withStatus{&wire.Problem{Kind: gateway.ProblemOf(err).Kind, Message: message}, http.StatusServiceUnavailable}
 }
 
 // readyFor is the time that a readiness result is cached. Anyone may request it, and must

@@ -4,13 +4,13 @@ import (
 	"errors"
 
 	"firn.dev/internal/door/conversation"
-	"firn.dev/wire"
+	"firn.dev/internal/door/foreign"
 )
 
 // failureOf converts an error to OpenAI's format and returns its HTTP status.
-func failureOf(err error) (wire.OpenAIFailure, int) {
+func failureOf(err error) (foreign.OpenAIFailure, int) {
 	p, status := conversation.ProblemOf(err)
-	f := wire.ToOpenAI(*p)
+	f := foreign.ToOpenAI(*p)
 	var e *conversation.RequestError
 	if errors.As(err, &e) {
 		if e.Code != "" {

@@ -12,6 +12,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/agent"
+	"firn.dev/internal/base/syncmark"
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/store"
 )
@@ -98,7 +99,7 @@ func (r *Result) appendAll(ctx context.Context, st store.Store, id firn.ID, head
 	}
 	if head != "" {
 		e := firn.Entry{Parent: head, Body: &firn.Head{Reason: Reason}}
-		store.MarkSync(&e)
+		syncmark.Add(&e)
 		batch = append(batch, e)
 	}
 	return flush()

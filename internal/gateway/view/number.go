@@ -3,6 +3,7 @@ package view
 import (
 	"cmp"
 	"context"
+	"encoding/json"
 	"slices"
 	"sync"
 
@@ -94,7 +95,7 @@ func (c *numbers) seek(ctx context.Context, st store.Store, id firn.ID, known, p
 			continue
 		}
 		if b, ok := entry.Body.(*firn.Custom); ok {
-			if n, ok := store.EntriesBefore(b); ok {
+			if n, ok := entriesBefore(b); ok {
 				c.remember(id, []milestone{{rec.At, n}})
 				return nil
 			}
@@ -180,4 +181,17 @@ func (c *numbers) forget(id firn.ID) {
 	c.mu.Lock()
 	defer c.mu.Unlock()
 	delete(c.sessions, id)
+}
+
+// entriesBefore returns the number of entries before an entry with counts, in file order.
+// It returns false if the entry does not record it.
+func entriesBefore(c *firn.Custom) (int, bool) {
+	if c.Type != firn.CountersType {
+		return 0, false
+	}
+	var data struct{ Entries int64 }
+	if json.Unmarshal(c.Data, &data) != nil || data.Entries <= 0 || !store.ValidCounts(data.Entries) {
+		return 0, false
+	}
+	return int(data.Entries), true
 }

@@ -21,11 +21,11 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/internal/gateway"
 	"firn.dev/internal/ops/cluster"
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/provider"
 	"firn.dev/provider/scripted"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
-	"firn.dev/store/jetstream/jetstreamtest"
 	"firn.dev/wire"
 )
 

@@ -18,9 +18,9 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
-	"firn.dev/store/jetstream/jetstreamtest"
 	"firn.dev/wire"
 )
 

@@ -12,8 +12,8 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/basetest"
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/store"
-	"firn.dev/store/jetstream/jetstreamtest"
 )
 
 // soakFor is the duration of TestSoakCluster: FIRN_SOAK, or the time to damage a leader

@@ -5,7 +5,7 @@ import (
 	"os"
 	"testing"
 
-	"firn.dev/store/jetstream/jetstreamtest"
+	"firn.dev/internal/ops/jetstreamtest"
 )
 
 // TestMain allows the test binary to run as a NATS server.

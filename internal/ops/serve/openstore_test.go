@@ -16,9 +16,9 @@ import (
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/gateway"
 	"firn.dev/internal/ops/config"
+	"firn.dev/internal/ops/jetstreamtest"
 	"firn.dev/internal/ops/migrate"
 	"firn.dev/store"
-	"firn.dev/store/jetstream/jetstreamtest"
 	"firn.dev/wire"
 )
 

@@ -12,6 +12,8 @@ import (
 	"firn.dev"
 	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/rawjson"
+	"firn.dev/internal/base/syncmark"
+	"firn.dev/internal/find/election"
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/store"
 )
@@ -50,7 +52,7 @@ type copyOf struct {
 	at     map[firn.EntryID]int
 	// unread is the number of lines that could not be read.
 	unread int
-	names  *store.Election
+	names  *election.Election
 	// time is the time of the last entry that has one.
 	time time.Time
 	// shown is the state that lists show, computed in file order.
@@ -59,7 +61,7 @@ type copyOf struct {
 
 // readCopy indexes the lines of a session.
 func readCopy(id firn.ID, lines iter.Seq2[[]byte, error]) (*copyOf, error) {
-	c := &copyOf{at: make(map[firn.EntryID]int), names: store.NewElection(id)}
+	c := &copyOf{at: make(map[firn.EntryID]int), names: election.New(id)}
 	for line, err := range lines {
 		if err != nil {
 			return nil, err
@@ -144,9 +146,9 @@ func decodeLine(line []byte) (item, firn.Entry, firn.Glance, error) {
 	if e.Body == nil || e.ID == "" && e.Body.Kind() != firn.KindHeader {
 		return item{}, e, glance, failure.Of(firn.ErrCorrupt, "an entry without an ID")
 	}
-	it := item{id: e.ID, parent: e.Parent, local: store.BySync(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, moves: e.Body.Kind() == firn.KindHead, line: line}
+	it := item{id: e.ID, parent: e.Parent, local: syncmark.Has(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, moves: e.Body.Kind() == firn.KindHead, line: line}
 	if o, ok := e.Body.(*firn.Opaque); ok && !it.local {
-		it.local = hasMember(o.Raw, store.SyncField)
+		it.local = hasMember(o.Raw, syncmark.Field)
 	}
 	it.refs = refsOf(&e)
 	it.sum, err = sumOf(line)

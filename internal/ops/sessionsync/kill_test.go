@@ -9,7 +9,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/disk/vfs"
-	"firn.dev/store"
+	"firn.dev/internal/find/election"
 	"firn.dev/wire"
 )
 
@@ -110,7 +110,7 @@ func (m killableHome) appendSome(ctx context.Context, id firn.ID, w wire.Merge, 
 	if err != nil {
 		return wire.Merged{}, err
 	}
-	c := &copyOf{at: make(map[firn.EntryID]int), names: store.NewElection(id)}
+	c := &copyOf{at: make(map[firn.EntryID]int), names: election.New(id)}
 	var entries []firn.Entry
 	for line := range splitLines(data) {
 		_, e, _, err := decodeLine(line)

@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/find/election"
 	"firn.dev/internal/render/prose"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -245,7 +246,7 @@ func (o *outbox) addSession(ctx context.Context, id firn.ID, c *copyOf, chosen [
 	if o.r.Config.excludes(id, c.excludable()) {
 		return failure.Of(firn.ErrInvalid, "publish session %s: it stays on this machine", id)
 	}
-	again := &copyOf{at: make(map[firn.EntryID]int), names: store.NewElection(id)}
+	again := &copyOf{at: make(map[firn.EntryID]int), names: election.New(id)}
 	for line, err := range o.r.Local.Lines(ctx, id) {
 		if err != nil {
 			return err

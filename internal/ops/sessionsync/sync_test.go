@@ -15,6 +15,7 @@ import (
 	"testing"
 
 	"firn.dev"
+	"firn.dev/internal/base/syncmark"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -498,7 +499,7 @@ func TestPurgeIsNotPublished(t *testing.T) {
 	_, err := d.b.Purge(context.Background(), id, "repeats", last.id)
 	check(t, err)
 	counters := firn.Entry{Body: &firn.Custom{Type: firn.CountersType, Data: []byte(`{}`)}}
-	store.MarkSync(&counters)
+	syncmark.Add(&counters)
 	d.b.add(id, counters)
 	if r := d.sync(d.b); r.Published != 0 {
 		t.Errorf("published %d entries", r.Published)

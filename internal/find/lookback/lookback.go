@@ -1,4 +1,6 @@
-package store
+// Package lookback reads the latest records of a session at a cost that does not depend on its
+// length, to find a message that was sent before.
+package lookback
 
 import (
 	"context"
@@ -6,6 +8,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/store"
 )
 
 // DedupPeriod is how long messages with foreign IDs are deduplicated. Clients stop retrying
@@ -24,17 +27,17 @@ func EarliestAppend(name firn.EntryID, now time.Time) time.Time {
 	return now.Add(-DedupPeriod)
 }
 
-// maxOlderInARow is the number of consecutive older records after which [Recent] stops. One
+// maxOlderInARow is the number of consecutive older records after which [Records] stops. One
 // is not enough: a message that was retried for a long time has an old ID and follows newer
 // ones, and clocks jump.
 const maxOlderInARow = 128
 
-// Recent yields the records before a position, newest first, like [Store.ReadBack], but
+// Records yields the records before a position, newest first, like [store.Store.ReadBack], but
 // stops near a time: after a long enough run of consecutive records whose IDs were created
 // before since. Records without a creation time count as older. So the cost of searching
 // recent records does not depend on the length of the session.
-func Recent(ctx context.Context, s Store, id firn.ID, before Pos, since time.Time) iter.Seq2[Record, error] {
-	return func(yield func(Record, error) bool) {
+func Records(ctx context.Context, s store.Store, id firn.ID, before firn.Pos, since time.Time) iter.Seq2[store.Record, error] {
+	return func(yield func(store.Record, error) bool) {
 		older := 0
 		for rec, err := range s.ReadBack(ctx, id, before) {
 			if !yield(rec, err) {

@@ -1,29 +1,16 @@
-package store
+// Package election computes the title, tags and keys of a session whose copies on several
+// machines have the same entries in different orders.
+package election
 
 import (
 	"cmp"
-	"encoding/json"
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/entryid"
+	"firn.dev/internal/base/syncmark"
+	"firn.dev/store"
 )
-
-// SyncField is the extra field of entries that a sync or a purge appended to the copy of a
-// session on one machine: a head that stays where it was, counters of that copy. Such an
-// entry is not copied to other machines unless another entry refers to it, and never takes
-// part in an [Election].
-const SyncField = "sync"
-
-// syncMark is the value of SyncField.
-const syncMark = `"local"`
-
-// MarkSync marks an entry as appended by a sync or a purge.
-func MarkSync(e *firn.Entry) {
-	e.Extra = append(slices.Clip(e.Extra), firn.Field{Name: SyncField, Value: json.RawMessage(syncMark)})
-}
-
-// BySync reports whether an entry was appended by a sync or a purge.
-func BySync(e *firn.Entry) bool { return e.Extra.Get(SyncField) != nil }
 
 // Election computes the checkpoint of a session from the set of its entries, independent of
 // their order in the file. Copies of a session on several machines have the same entries in
@@ -34,16 +21,16 @@ type Election struct {
 	session firn.ID
 	// file is the state that does not depend on the order: whether the session is hidden
 	// and whether it has a prompt.
-	file  Checkpoint
+	file  store.Checkpoint
 	dated []firn.Entry
 }
 
-// NewElection returns an election without entries.
-func NewElection(session firn.ID) *Election { return &Election{session: session} }
+// New returns an election without entries.
+func New(session firn.ID) *Election { return &Election{session: session} }
 
 // Add adds an entry. A tombstone must be added after its target, as it is in every file.
 func (x *Election) Add(e firn.Entry) {
-	if e.Body == nil || BySync(&e) {
+	if e.Body == nil || syncmark.Has(&e) {
 		return
 	}
 	switch b := e.Body.(type) {
@@ -58,16 +45,16 @@ func (x *Election) Add(e firn.Entry) {
 	case *firn.Header, *firn.Title:
 		x.dated = append(x.dated, e)
 	case *firn.Custom:
-		if b.Type == firn.TagsType || b.Type == KeyType {
+		if b.Type == firn.TagsType || b.Type == store.KeyType {
 			x.dated = append(x.dated, e)
 		}
 	}
 }
 
 // Checkpoint returns the elected state.
-func (x *Election) Checkpoint() Checkpoint {
+func (x *Election) Checkpoint() store.Checkpoint {
 	slices.SortStableFunc(x.dated, compareAge)
-	c := Checkpoint{Prompted: x.file.Prompted, Hiding: x.file.Hiding}
+	c := store.Checkpoint{Prompted: x.file.Prompted, Hiding: x.file.Hiding}
 	for _, e := range x.dated {
 		c.See(x.session, e)
 	}
@@ -85,7 +72,7 @@ func ageOf(e *firn.Entry) int64 {
 	if e.Body.Kind() == firn.KindHeader {
 		return 0
 	}
-	if n, ok := ordinal(e.ID); ok {
+	if n, ok := entryid.Number(e.ID); ok {
 		return int64(n >> 20)
 	}
 	return e.Time.UnixMilli()

@@ -1,11 +1,15 @@
-package wire
+package foreign
 
-import "strings"
+import (
+	"strings"
+
+	"firn.dev/wire"
+)
 
 // ModelList lists models in two forms: as a page of the gateway's API and as a list of
 // OpenAI's. For OpenAI clients an agent is also a model.
 type ModelList struct {
-	Page[Model]
+	wire.Page[wire.Model]
 	// Object is "list".
 	Object string        `json:"object"`
 	Data   []OpenAIModel `json:"data"`
@@ -27,27 +31,27 @@ type OpenAIFailure struct {
 
 // OpenAIProblem is a problem in OpenAI's format with additional members.
 type OpenAIProblem struct {
-	Message string  `json:"message"`
-	Type    string  `json:"type"`
-	Param   *string `json:"param"`
-	Code    *string `json:"code"`
-	Kind    Kind    `json:"kind,omitempty"`
-	Hint    string  `json:"hint,omitempty"`
-	Request string  `json:"request,omitempty"`
+	Message string    `json:"message"`
+	Type    string    `json:"type"`
+	Param   *string   `json:"param"`
+	Code    *string   `json:"code"`
+	Kind    wire.Kind `json:"kind,omitempty"`
+	Hint    string    `json:"hint,omitempty"`
+	Request string    `json:"request,omitempty"`
 }
 
 // ToOpenAI converts a problem to OpenAI's format.
-func ToOpenAI(p Problem) OpenAIFailure {
+func ToOpenAI(p wire.Problem) OpenAIFailure {
 	code := strings.ReplaceAll(string(p.Kind), "-", "_")
 	kind := "server_error"
 	switch p.Kind {
-	case NoToken:
+	case wire.NoToken:
 		kind, code = "authentication_error", "invalid_api_key"
-	case NotAllowed:
+	case wire.NotAllowed:
 		kind = "permission_error"
-	case Busy:
+	case wire.Busy:
 		kind, code = "rate_limit_error", "rate_limit_exceeded"
-	case Invalid, NotFound, Ambiguous, Conflict, Locked, TooLarge, Unsupported:
+	case wire.Invalid, wire.NotFound, wire.Ambiguous, wire.Conflict, wire.Locked, wire.TooLarge, wire.Unsupported:
 		kind = "invalid_request_error"
 	}
 	message := p.Message

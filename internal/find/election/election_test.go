@@ -1,4 +1,4 @@
-package store_test
+package election_test
 
 import (
 	"math/rand/v2"
@@ -7,6 +7,8 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/syncmark"
+	"firn.dev/internal/find/election"
 	"firn.dev/store"
 )
 
@@ -23,7 +25,7 @@ func TestElection(t *testing.T) {
 		return e
 	}
 	local := firn.Entry{ID: "1m7zzzzzzzzz9", Time: at, Body: &firn.Title{Name: "of a sync"}}
-	store.MarkSync(&local)
+	syncmark.Add(&local)
 	entries := []firn.Entry{
 		{ID: "1m7p000000001", Time: at.Add(time.Hour), Body: &firn.Title{Name: "older, by a clock that is ahead", Source: firn.SourceUser}},
 		{ID: "1m7p000000002", Time: at, Body: &firn.Title{Name: "newer", Source: firn.SourceUser}},
@@ -34,7 +36,7 @@ func TestElection(t *testing.T) {
 	rng := rand.New(rand.NewPCG(1, 2))
 	for range 50 {
 		rng.Shuffle(len(entries), func(i, j int) { entries[i], entries[j] = entries[j], entries[i] })
-		x := store.NewElection("s1000000")
+		x := election.New("s1000000")
 		for _, e := range entries {
 			x.Add(e)
 		}

@@ -1,4 +1,4 @@
-package store_test
+package lookback_test
 
 import (
 	"fmt"
@@ -6,6 +6,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/find/lookback"
 	"firn.dev/store"
 	"firn.dev/store/memstore"
 )
@@ -61,7 +62,7 @@ func TestRecent(t *testing.T) {
 				t.Fatal(err)
 			}
 			read, found := 0, false
-			for rec, err := range store.Recent(t.Context(), s, id, store.End, store.EarliestAppend("hook-1", now)) {
+			for rec, err := range lookback.Records(t.Context(), s, id, store.End, lookback.EarliestAppend("hook-1", now)) {
 				if err != nil {
 					t.Fatal(err)
 				}
@@ -78,10 +79,10 @@ func TestRecent(t *testing.T) {
 func TestEarliestAppend(t *testing.T) {
 	now := time.Date(2026, 5, 20, 12, 0, 0, 0, time.UTC)
 	made := now.Add(-1000 * time.Hour)
-	if got, want := store.EarliestAppend(nameAt(made), now), made.Add(-5*time.Minute); !got.Equal(want) {
+	if got, want := lookback.EarliestAppend(nameAt(made), now), made.Add(-5*time.Minute); !got.Equal(want) {
 		t.Errorf("a name of ours is looked for from %s on, want %s", got, want)
 	}
-	if got, want := store.EarliestAppend("telegram-17", now), now.Add(-7*24*time.Hour); !got.Equal(want) {
+	if got, want := lookback.EarliestAppend("telegram-17", now), now.Add(-7*24*time.Hour); !got.Equal(want) {
 		t.Errorf("another name is looked for from %s on, want %s", got, want)
 	}
 }

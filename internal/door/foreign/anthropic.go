@@ -1,4 +1,6 @@
-package wire
+package foreign
+
+import "firn.dev/wire"
 
 // AnthropicFailure is the body of an error response in Anthropic's format.
 type AnthropicFailure struct {
@@ -10,30 +12,30 @@ type AnthropicFailure struct {
 
 // AnthropicProblem is a problem in Anthropic's format with additional members.
 type AnthropicProblem struct {
-	Type    string `json:"type"`
-	Message string `json:"message"`
-	Kind    Kind   `json:"kind,omitempty"`
-	Hint    string `json:"hint,omitempty"`
-	Request string `json:"request,omitempty"`
+	Type    string    `json:"type"`
+	Message string    `json:"message"`
+	Kind    wire.Kind `json:"kind,omitempty"`
+	Hint    string    `json:"hint,omitempty"`
+	Request string    `json:"request,omitempty"`
 }
 
 // ToAnthropic converts a problem to Anthropic's format.
-func ToAnthropic(p Problem) AnthropicFailure {
+func ToAnthropic(p wire.Problem) AnthropicFailure {
 	kind := "api_error"
 	switch p.Kind {
-	case NoToken:
+	case wire.NoToken:
 		kind = "authentication_error"
-	case NotAllowed:
+	case wire.NotAllowed:
 		kind = "permission_error"
-	case NotFound:
+	case wire.NotFound:
 		kind = "not_found_error"
-	case TooLarge:
+	case wire.TooLarge:
 		kind = "request_too_large"
-	case Busy:
+	case wire.Busy:
 		kind = "rate_limit_error"
-	case Closing, Unavailable:
+	case wire.Closing, wire.Unavailable:
 		kind = "overloaded_error"
-	case Invalid, Ambiguous, Conflict, Locked, Unsupported:
+	case wire.Invalid, wire.Ambiguous, wire.Conflict, wire.Locked, wire.Unsupported:
 		kind = "invalid_request_error"
 	}
 	message := p.Message
