@@ -32,6 +32,9 @@ type Ruling struct {
 	// apply to later calls; empty if there is none.
 	Ask  bool
 	Rule string
+	// Outside is the path outside of the workspace that the call may use if it runs, see
+	// [tool.WithOutside]; empty if it needs none.
+	Outside string
 }
 
 // ErrSuspended means that a turn ended while it waited for an approval. Nothing is recorded,
@@ -58,6 +61,8 @@ type Question struct {
 	Rule string `json:"rule,omitempty"`
 	// Diff is the change that the call would make, as a unified diff.
 	Diff string `json:"diff,omitempty"`
+	// Outside is the path outside of the workspace that the call uses; empty if it uses none.
+	Outside string `json:"outside,omitempty"`
 	// Workplace is the directory of the turn's [Workplace]; empty if it has none. The call
 	// runs only there.
 	Workplace string `json:"workplace,omitempty"`
@@ -176,30 +181,31 @@ func (t turnCalls) resumeCalls() error {
 	return t.call(calls)
 }
 
-// approve decides about a call and asks if necessary. It returns the reason of a refusal;
-// empty if the call may run. Original is the call as it is in the log.
-func (t turnCalls) approve(r *runningCalls, run Run, original, call firn.ToolCall) (refusal string, err error) {
+// approve decides about a call and asks if necessary. It returns the reason of a refusal,
+// empty if the call may run, and the path outside of the workspace that the call may use.
+// Original is the call as it is in the log.
+func (t turnCalls) approve(r *runningCalls, run Run, original, call firn.ToolCall) (outside, refusal string, err error) {
 	approver := t.approver()
 	if approver == nil {
-		return "", nil
+		return "", "", nil
 	}
 	ruling, err := callHook(func() (Ruling, error) { return approver.Decide(t.withCall(r.ctx, call), run, call), nil })
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
 	earlier, again := t.asked[call.ID]
 	switch {
 	case ruling.Refuse != "":
-		return ruling.Refuse, nil
+		return "", ruling.Refuse, nil
 	case !ruling.Ask && !again:
-		return "", nil
+		return ruling.Outside, "", nil
 	}
-	q := Question{Call: call.ID, Name: call.Name, Digest: approve.Digest(call.Name, call.Arguments), Rule: ruling.Rule, Workplace: t.workplace()}
+	q := Question{Call: call.ID, Name: call.Name, Digest: approve.Digest(call.Name, call.Arguments), Rule: ruling.Rule, Outside: ruling.Outside, Workplace: t.workplace()}
 	if string(call.Arguments) != string(original.Arguments) {
 		q.Arguments = call.Arguments
 	}
-	if q.Diff, err = t.previewCall(r.ctx, call); err != nil {
-		return "", err
+	if q.Diff, err = t.previewCall(r.ctx, call, q.Outside); err != nil {
+		return "", "", err
 	}
 	entry := approvalEntry(AskedType, q)
 	q.Arguments = call.Arguments
@@ -207,13 +213,14 @@ func (t turnCalls) approve(r *runningCalls, run Run, original, call firn.ToolCal
 		entry = nil // the question is in the log
 	}
 	if err := r.store(entry, ApprovalRequested{q}); err != nil {
-		return "", fmt.Errorf("ask for approval: %w", err)
+		return "", "", fmt.Errorf("ask for approval: %w", err)
 	}
 	answer, err := callHook(func() (Answer, error) { return approver.Ask(r.ctx, run, q) })
 	if err != nil {
-		return "", err
+		return "", "", err
 	}
-	return t.acceptAnswer(r, q, answer)
+	refusal, err = t.acceptAnswer(r, q, answer)
+	return q.Outside, refusal, err
 }
 
 // acceptAnswer stores an answer. An answer to another call counts as a failure.
@@ -243,20 +250,32 @@ func (t turnCalls) acceptAnswer(r *runningCalls, q Question, answer Answer) (ref
 // failedPreview is the error of a call that would fail, so that no approval is requested.
 type failedPreview struct{ error }
 
-// previewCall returns the change that a call would make.
-func (t turnCalls) previewCall(ctx context.Context, call firn.ToolCall) (diff string, err error) {
+// previewCall returns the change that a call would make. The error of a call outside of the
+// workspace is not returned, so that the model learns nothing of the file before the answer.
+func (t turnCalls) previewCall(ctx context.Context, call firn.ToolCall, outside string) (diff string, err error) {
 	p, ok := t.tools[call.Name].(tool.Previewer)
 	if !ok {
 		return "", nil
 	}
-	diff, err = callHook(func() (string, error) { return p.Preview(t.withCall(ctx, call), call.Arguments) })
+	diff, err = callHook(func() (string, error) { return p.Preview(withOutside(t.withCall(ctx, call), outside), call.Arguments) })
 	if errors.Is(err, ErrToolsGone) {
 		return "", err
+	}
+	if err != nil && outside != "" {
+		return "", nil
 	}
 	if err != nil {
 		return "", failedPreview{err}
 	}
 	return diff, nil
+}
+
+// withOutside allows a call one path outside of the workspace, unless it is empty.
+func withOutside(ctx context.Context, path string) context.Context {
+	if path == "" {
+		return ctx
+	}
+	return tool.WithOutside(ctx, path)
 }
 
 // approvalEntry returns an approval entry.

@@ -45,6 +45,8 @@ type outcome struct {
 	took  time.Duration
 	// arguments are the actual arguments of the tool if a hook changed them.
 	arguments json.RawMessage
+	// outside is the path outside of the workspace that the call may use.
+	outside string
 	// files are the files that the tool changed.
 	files []FileChange
 	// err is the error of a hook.
@@ -330,7 +332,7 @@ func (t turnCalls) runOne(ctx context.Context, r *runningCalls, run Run, at int,
 		return o
 	}
 	began = time.Now()
-	ctx, changes := recordChanges(t.withCall(ctx, call), t.turn, run, call)
+	ctx, changes := recordChanges(withOutside(t.withCall(ctx, call), o.outside), t.turn, run, call)
 	o.state, o.result = t.toolStep(ctx, run, call)
 	o.files = changes()
 	if o.state == callInterrupted {
@@ -359,7 +361,7 @@ func (t turnCalls) permit(ctx context.Context, r *runningCalls, run Run, call fi
 		call.Arguments, o.arguments = verdict.Arguments, verdict.Arguments
 	}
 	if _, known := t.tools[call.Name]; known && refusal == "" {
-		refusal, err = t.approve(r, run, original, call)
+		o.outside, refusal, err = t.approve(r, run, original, call)
 	}
 	var preview failedPreview
 	switch {

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/route"
 	"firn.dev/tool"
 )
@@ -143,7 +144,7 @@ func (s *sessions) spawn(ctx context.Context, args spawnArgs) (tool.Result, erro
 	if args.Model != "" {
 		var ok bool
 		if task.Provider, task.Model, ok = strings.Cut(args.Model, "/"); !ok || task.Provider == "" || task.Model == "" {
-			return tool.Result{}, fmt.Errorf("invalid model %q, expected provider/model: %w", firn.CutText(args.Model, nameLen), firn.ErrInvalid)
+			return tool.Result{}, failure.Of(firn.ErrInvalid, "invalid model %q, expected provider/model", firn.CutText(args.Model, nameLen))
 		}
 		if _, err := s.overrides(Override{Provider: task.Provider, Model: task.Model}); err != nil {
 			return tool.Result{}, err

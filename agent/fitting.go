@@ -11,6 +11,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/compact"
+	"firn.dev/internal/base/failure"
 	"firn.dev/provider"
 	"firn.dev/window"
 )
@@ -127,7 +128,7 @@ func (t *turn) request() (provider.Request, error) {
 	t.fit.omitted = len(fitted.Out) > len(source.Out)
 	w := window.Build(fitted, t.options())
 	if len(w.Items) == 0 {
-		return provider.Request{}, fmt.Errorf("ask %s: there is nothing to answer: %w", t.info.Name, firn.ErrInvalid)
+		return provider.Request{}, failure.Of(firn.ErrInvalid, "ask %s: there is nothing to answer", t.info.Name)
 	}
 	t.fit.tokens, t.fit.thoughts = w.Tokens.System+w.Tokens.Items+t.fixed().tools, hasThinking(w)
 	return provider.Request{

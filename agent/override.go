@@ -7,6 +7,7 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/provider"
 	"firn.dev/store"
 )
@@ -40,7 +41,7 @@ var levels = []provider.Thinking{provider.ThinkOff, provider.ThinkMinimal, provi
 func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
 	entries, err := a.overrides(o)
 	if err == nil && len(entries) == 0 {
-		err = fmt.Errorf("no change given: %w", firn.ErrInvalid)
+		err = failure.Of(firn.ErrInvalid, "no change given")
 	}
 	if err == nil {
 		_, err = a.header(ctx, id) // the session must exist
@@ -56,11 +57,11 @@ func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
 func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 	var entries []firn.Entry
 	if (o.Provider == "") != (o.Model == "") {
-		return nil, fmt.Errorf("a model is named by its provider and its name: %w", firn.ErrInvalid)
+		return nil, failure.Of(firn.ErrInvalid, "a model is named by its provider and its name")
 	}
 	if o.Model != "" {
 		if a.Models == nil {
-			return nil, fmt.Errorf("no other model is configured: %w", firn.ErrUnsupported)
+			return nil, failure.Of(firn.ErrUnsupported, "no other model is configured")
 		}
 		if _, err := a.Models(o.Provider, o.Model); err != nil {
 			return nil, err
@@ -69,25 +70,25 @@ func (a *Agent) overrides(o Override) ([]firn.Entry, error) {
 	}
 	if o.Thinking != "" {
 		if !slices.Contains(levels, o.Thinking) {
-			return nil, fmt.Errorf("unknown thinking level %q; the levels are %v: %w", o.Thinking, levels, firn.ErrInvalid)
+			return nil, failure.Of(firn.ErrInvalid, "unknown thinking level %q; the levels are %v", o.Thinking, levels)
 		}
 		entries = append(entries, firn.Entry{Body: &firn.ThinkingChange{Level: string(o.Thinking)}})
 	}
 	if o.Verbose != "" {
 		if o.Verbose != VerboseOn && o.Verbose != VerboseOff {
-			return nil, fmt.Errorf("verbose is on or off, not %q: %w", o.Verbose, firn.ErrInvalid)
+			return nil, failure.Of(firn.ErrInvalid, "verbose is on or off, not %q", o.Verbose)
 		}
 		entries = append(entries, customEntry(firn.VerboseType, map[string]string{"level": o.Verbose}))
 	}
 	if o.Auth != "" {
 		if p, name, ok := strings.Cut(o.Auth, "/"); !ok || p == "" || name == "" {
-			return nil, fmt.Errorf("a profile is named PROVIDER/PROFILE, not %q: %w", o.Auth, firn.ErrInvalid)
+			return nil, failure.Of(firn.ErrInvalid, "a profile is named PROVIDER/PROFILE, not %q", o.Auth)
 		}
 		entries = append(entries, customEntry(firn.AuthType, map[string]string{"profile": o.Auth}))
 	}
 	for _, what := range o.Back {
 		if !slices.Contains([]string{"model", "thinking", "verbose", "auth"}, what) {
-			return nil, fmt.Errorf("%q cannot be reset: %w", what, firn.ErrInvalid)
+			return nil, failure.Of(firn.ErrInvalid, "%q cannot be reset", what)
 		}
 	}
 	if len(o.Back) > 0 {

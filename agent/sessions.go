@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/route"
 	"firn.dev/store"
 	"firn.dev/tool"
@@ -78,7 +79,7 @@ func SessionOf(ctx context.Context) (firn.ID, bool) {
 }
 
 // errNoTurn is returned for a call outside of a turn.
-var errNoTurn = fmt.Errorf("only a turn of a session can delegate to other sessions: %w", firn.ErrInvalid)
+var errNoTurn = failure.Of(firn.ErrInvalid, "only a turn of a session can delegate to other sessions")
 
 // callingPlace returns the calling session. It fails if the nesting is too deep.
 func callingPlace(ctx context.Context) (place, error) {
@@ -295,7 +296,7 @@ func (s *sessions) resolveName(ctx context.Context, name string) (firn.ID, error
 		return keyed.Lookup(ctx, name)
 	}
 	if firn.ID(name).Check() != nil { // its error would repeat the whole name
-		return "", fmt.Errorf("not a valid session ID: %w", firn.ErrInvalid)
+		return "", failure.Of(firn.ErrInvalid, "not a valid session ID")
 	}
 	return firn.ID(name), nil
 }

@@ -9,6 +9,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/title"
 	"firn.dev/internal/find/lookback"
 	"firn.dev/store"
@@ -72,13 +73,13 @@ func (t starter) header() []firn.Entry {
 func (t starter) inputEntries(started *Started) ([]firn.Entry, error) {
 	if len(t.in.Parts) == 0 {
 		if !unanswered(t.path) {
-			return nil, fmt.Errorf("continue session %s: nothing is left to answer: %w", t.log.id, firn.ErrInvalid)
+			return nil, failure.Of(firn.ErrInvalid, "continue session %s: nothing is left to answer", t.log.id)
 		}
 		t.prompt = lastUserText(t.path)
 		return nil, nil
 	}
 	if blankParts(t.in.Parts) {
-		return nil, fmt.Errorf("start a turn of session %s: the message is empty: %w", t.log.id, firn.ErrInvalid)
+		return nil, failure.Of(firn.ErrInvalid, "start a turn of session %s: the message is empty", t.log.id)
 	}
 	t.prompt = firn.JoinText(t.in.Parts)
 	known, err := t.hasEntry(t.in.ID)

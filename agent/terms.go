@@ -1,10 +1,10 @@
 package agent
 
 import (
-	"fmt"
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/provider"
 )
 
@@ -45,7 +45,7 @@ func (t *TurnOptions) check() error {
 	seen := make(map[string]bool, len(t.Tools))
 	for _, spec := range t.Tools {
 		if spec.Name == "" || seen[spec.Name] {
-			return fmt.Errorf("start a turn with the caller's tools: the name %q is empty or used twice: %w", spec.Name, firn.ErrInvalid)
+			return failure.Of(firn.ErrInvalid, "start a turn with the caller's tools: the name %q is empty or used twice", spec.Name)
 		}
 		seen[spec.Name] = true
 	}

@@ -9,6 +9,7 @@ import (
 	"slices"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/base/route"
 	"firn.dev/provider"
 	"firn.dev/store"
@@ -266,7 +267,7 @@ func (t *turn) chooseModel() error {
 		}
 	}
 	if t.model == nil {
-		return fmt.Errorf("the agent has no model: %w", firn.ErrInvalid)
+		return failure.Of(firn.ErrInvalid, "the agent has no model")
 	}
 	t.useModel(t.model)
 	t.thinking = t.a.Thinking
@@ -289,7 +290,7 @@ func (t *turn) setTools() error {
 	for _, x := range (turnCalls{t}).turnTools() {
 		spec := x.Spec()
 		if _, twice := t.tools[spec.Name]; twice {
-			return fmt.Errorf("two tools are called %q: %w", spec.Name, firn.ErrInvalid)
+			return failure.Of(firn.ErrInvalid, "two tools are called %q", spec.Name)
 		}
 		t.tools[spec.Name] = x
 		t.specs = append(t.specs, spec)

@@ -57,11 +57,14 @@ func unifiedDiff(name string, existed bool, before, after []byte) string {
 	if len(before) > maxDiffInput || len(after) > maxDiffInput {
 		return ""
 	}
-	from := "a/" + name
+	from, to := "a/"+name, "b/"+name
+	if strings.HasPrefix(name, "/") { // outside of the workspace
+		from, to = name, name
+	}
 	if !existed {
 		from = "/dev/null"
 	}
-	text, _ := firn.CleanText(linediff.Unified(from, "b/"+name, string(before), string(after)))
+	text, _ := firn.CleanText(linediff.Unified(from, to, string(before), string(after)))
 	return cutDiff(text)
 }
 

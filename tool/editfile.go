@@ -46,7 +46,7 @@ type changeDetails struct {
 
 func (w *Workspace) editFile() Tool {
 	return withPreview(New("edit_file", "Changes a text file of the workspace by replacing exact texts. One call can make several replacements; it makes all of them or none. "+
-		"Line endings and permissions are kept.", w.edit), w.previewEdit)
+		"Line endings and permissions are kept.", anywhere(w, (*Workspace).edit)), anywhere(w, (*Workspace).previewEdit))
 }
 
 // edit applies the replacements atomically.
@@ -59,15 +59,15 @@ func (w *Workspace) edit(ctx context.Context, a editArguments) (Result, error) {
 	}
 	now, err := w.root.Stat(c.name)
 	if err != nil || !now.ModTime().Equal(c.info.ModTime()) || now.Size() != c.info.Size() {
-		return Result{}, fmt.Errorf("edit %s: another process changed the file: read it again (%w)", shown(c.name), firn.ErrConflict)
+		return Result{}, fmt.Errorf("edit %s: another process changed the file: read it again (%w)", w.shown(c.name), firn.ErrConflict)
 	}
 	err = w.recorded(ctx, c.name, func() error { return w.replace(c.name, c.after, c.info) })
 	if err != nil {
 		return Result{}, w.explain("write", c.name, err)
 	}
 	return Result{
-		Parts:   TextResult(fmt.Sprintf("edited %s: %s", shown(c.name), count(c.edits, "replacement"))).Parts,
-		Details: quote(changeDetails{Path: shown(c.name), Bytes: len(c.after), Edits: c.edits, Diff: c.diff()}),
+		Parts:   TextResult(fmt.Sprintf("edited %s: %s", w.shown(c.name), count(c.edits, "replacement"))).Parts,
+		Details: quote(changeDetails{Path: w.shown(c.name), Bytes: len(c.after), Edits: c.edits, Diff: c.diff()}),
 	}, nil
 }
 
@@ -83,6 +83,8 @@ func (w *Workspace) previewEdit(_ context.Context, a editArguments) (string, err
 // change is a planned change of a file.
 type change struct {
 	name string
+	// path is the name as it is shown.
+	path string
 	// info is nil if the file does not exist.
 	info          fs.FileInfo
 	before, after []byte
@@ -91,7 +93,7 @@ type change struct {
 
 // diff returns the change as a unified diff.
 func (c *change) diff() string {
-	return unifiedDiff(shown(c.name), c.info != nil, c.before, c.after)
+	return unifiedDiff(c.path, c.info != nil, c.before, c.after)
 }
 
 // planEdit reads the file and applies the replacements in memory.
@@ -112,12 +114,12 @@ func (w *Workspace) planEdit(a editArguments) (*change, error) {
 	}
 	after, n, err := applyEdits(before, a.Edits)
 	if err != nil {
-		return nil, fmt.Errorf("edit %s: %w", shown(name), err)
+		return nil, fmt.Errorf("edit %s: %w", w.shown(name), err)
 	}
 	if len(after) > maxEditFile {
-		return nil, fmt.Errorf("edit %s: with %s the file is %w, at most %s", shown(name), size(int64(len(after))), firn.ErrTooLarge, size(maxEditFile))
+		return nil, fmt.Errorf("edit %s: with %s the file is %w, at most %s", w.shown(name), size(int64(len(after))), firn.ErrTooLarge, size(maxEditFile))
 	}
-	return &change{name: name, info: info, before: before, after: after, edits: n}, nil
+	return &change{name: name, path: w.shown(name), info: info, before: before, after: after, edits: n}, nil
 }
 
 // readWhole reads a text file that can be edited.
@@ -132,10 +134,10 @@ func (w *Workspace) readWhole(name string) ([]byte, error) {
 		return nil, w.explain("read", name, err)
 	}
 	if len(content) > maxEditFile {
-		return nil, fmt.Errorf("edit %s: a file of %s is %w, at most %s", shown(name), size(info.Size()), firn.ErrTooLarge, size(maxEditFile))
+		return nil, fmt.Errorf("edit %s: a file of %s is %w, at most %s", w.shown(name), size(info.Size()), firn.ErrTooLarge, size(maxEditFile))
 	}
 	if why := isBinary(content[:min(len(content), sniffLength)]); why != "" {
-		return nil, fmt.Errorf("edit %s: it is a binary file%s (%w)", shown(name), why, firn.ErrUnsupported)
+		return nil, fmt.Errorf("edit %s: it is a binary file%s (%w)", w.shown(name), why, firn.ErrUnsupported)
 	}
 	return content, nil
 }
@@ -259,7 +261,7 @@ func (w *Workspace) previewWrite(_ context.Context, a writeArguments) (string, e
 	if err != nil {
 		return "", err
 	}
-	c := change{name: name, info: info, after: []byte(a.Content)}
+	c := change{name: name, path: w.shown(name), info: info, after: []byte(a.Content)}
 	if info != nil {
 		if c.before, err = w.readWhole(name); err != nil {
 			return "", nil // binary or too large: there is no diff to show

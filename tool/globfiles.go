@@ -33,7 +33,7 @@ type globDetails struct {
 // globFiles returns the tool glob, which finds files by name.
 func (w *Workspace) globFiles() Tool {
 	return New("glob", "Finds files of the workspace by a pattern of their names, the last changed first. "+
-		"At most 500 are shown. The contents of .git and targets of symbolic links are left out.", w.find)
+		"At most 500 are shown. The contents of .git and targets of symbolic links are left out.", anywhere(w, (*Workspace).find))
 }
 
 // globSearch collects the files that match a pattern.
@@ -67,7 +67,7 @@ func (w *Workspace) find(ctx context.Context, a globArguments) (Result, error) {
 	if info, err := w.stat(name); err != nil {
 		return Result{}, err
 	} else if !info.IsDir() {
-		return Result{}, fmt.Errorf("%s is a file, not a directory (%w path)", shown(name), firn.ErrInvalid)
+		return Result{}, fmt.Errorf("%s is a file, not a directory (%w path)", w.shown(name), firn.ErrInvalid)
 	}
 	s := &globSearch{w: w, pattern: pattern, base: name}
 	if err := s.walk(ctx, name); err != nil && !errors.Is(err, errDone) {
@@ -122,7 +122,7 @@ func (s *globSearch) text(pattern string) string {
 	})
 	var b strings.Builder
 	for _, f := range s.found[:min(len(s.found), maxGlobbed)] {
-		b.WriteString(shown(f.path) + "\n")
+		b.WriteString(s.w.shown(f.path) + "\n")
 	}
 	switch {
 	case len(s.found) > maxGlobbed || s.more:

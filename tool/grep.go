@@ -43,7 +43,7 @@ type grepDetails struct {
 
 func (w *Workspace) grep() Tool {
 	return New("grep", "Searches the files of the workspace for lines that match a regular expression, and shows them as path:line: text. "+
-		"Binary files, the contents of .git and targets of symbolic links are left out.", w.search)
+		"Binary files, the contents of .git and targets of symbolic links are left out.", anywhere(w, (*Workspace).search))
 }
 
 // grepSearch is one search through files.
@@ -134,7 +134,7 @@ func (h *grepSearch) walk(ctx context.Context, dir string) error {
 		h.failed++
 	}
 	if more {
-		h.stopReason = shown(dir) + " has too many files"
+		h.stopReason = h.w.shown(dir) + " has too many files"
 	}
 	for _, entry := range entries {
 		path := filepath.Join(dir, entry.Name())
@@ -218,7 +218,7 @@ func (h *grepSearch) lines(ctx context.Context, name string, r *bufio.Reader) er
 				return errDone
 			}
 			h.matches++
-			fmt.Fprintf(&h.out, "%s:%d: %s\n", shown(name), n, around(line, at[0], at[1]))
+			fmt.Fprintf(&h.out, "%s:%d: %s\n", h.w.shown(name), n, around(line, at[0], at[1]))
 		}
 		if h.bytes > maxGrepBytes {
 			h.stopReason = fmt.Sprintf("%s were read", size(h.bytes))

@@ -39,7 +39,7 @@ type listDetails struct {
 // listDir returns the tool list_dir, which lists a directory.
 func (w *Workspace) listDir() Tool {
 	return New("list_dir", "Lists a directory of the workspace, sorted: directories end in a slash, files have their size. "+
-		"At most 500 entries are shown, the upper levels first. The contents of .git are only shown if requested by path.", w.list)
+		"At most 500 entries are shown, the upper levels first. The contents of .git are only shown if requested by path.", anywhere(w, (*Workspace).list))
 }
 
 // listed is an entry of the output. Its path is relative to the requested directory.
@@ -69,7 +69,7 @@ func (w *Workspace) list(ctx context.Context, a listArguments) (Result, error) {
 		return Result{}, err
 	}
 	if !info.IsDir() {
-		return Result{}, fmt.Errorf("%s is a file of %s, not a directory: read_file shows it (%w path)", shown(name), size(info.Size()), firn.ErrInvalid)
+		return Result{}, fmt.Errorf("%s is a file of %s, not a directory: read_file shows it (%w path)", w.shown(name), size(info.Size()), firn.ErrInvalid)
 	}
 	l := listing{w: w, base: name}
 	if err := l.walk(ctx, max(a.Depth, 1)); err != nil {
@@ -77,7 +77,7 @@ func (w *Workspace) list(ctx context.Context, a listArguments) (Result, error) {
 	}
 	return Result{
 		Parts:   TextResult(l.text()).Parts,
-		Details: quote(listDetails{Path: shown(name), Entries: len(l.entries), More: l.more}),
+		Details: quote(listDetails{Path: w.shown(name), Entries: len(l.entries), More: l.more}),
 	}, nil
 }
 
@@ -140,6 +140,7 @@ func (w *Workspace) readDir(name string) (entries []fs.DirEntry, more bool, err 
 		_, end := d.ReadDir(1)
 		more = end == nil
 	}
+	entries = w.withoutHidden(entries)
 	slices.SortFunc(entries, func(a, b fs.DirEntry) int { return cmp.Compare(a.Name(), b.Name()) })
 	return entries, more, err
 }
@@ -179,7 +180,7 @@ func (l *listing) text() string {
 	case l.more:
 		fmt.Fprintf(&b, "[%s shown, and there are more: list one of the directories, or search with grep]", count(len(l.entries), "entry"))
 	case len(l.entries) == 0 && len(l.failed) == 0:
-		fmt.Fprintf(&b, "[%s is empty]", shown(l.base))
+		fmt.Fprintf(&b, "[%s is empty]", l.w.shown(l.base))
 	}
 	if len(l.failed) > 0 {
 		fmt.Fprintf(&b, "[could not be read: %s]", enumerate(l.failed[:min(len(l.failed), 10)]))

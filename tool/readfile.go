@@ -43,7 +43,7 @@ type readDetails struct {
 
 func (w *Workspace) readFile() Tool {
 	return New("read_file", "Shows a text file of the workspace, or an image (PNG, JPEG, GIF, WebP). "+
-		"At most 2000 lines or 50 KB are shown at once; use offset for later lines.", w.read)
+		"At most 2000 lines or 50 KB are shown at once; use offset for later lines.", anywhere(w, (*Workspace).read))
 }
 
 func (w *Workspace) read(ctx context.Context, a readArguments) (Result, error) {
@@ -65,12 +65,12 @@ func (w *Workspace) read(ctx context.Context, a readArguments) (Result, error) {
 		return Result{}, w.explain("read", name, err)
 	}
 	begin = begin[:n]
-	details := readDetails{Path: shown(name), Size: info.Size()}
+	details := readDetails{Path: w.shown(name), Size: info.Size()}
 	if mime := imageType(begin); mime != "" {
 		return readImage(f, begin, mime, details)
 	}
 	if why := isBinary(begin); why != "" {
-		return Result{}, fmt.Errorf("%s is a binary file of %s%s: it cannot be shown as text (%w)", shown(name), size(info.Size()), why, firn.ErrUnsupported)
+		return Result{}, fmt.Errorf("%s is a binary file of %s%s: it cannot be shown as text (%w)", w.shown(name), size(info.Size()), why, firn.ErrUnsupported)
 	}
 	result, err := readText(ctx, io.MultiReader(bytes.NewReader(begin), f), a.Offset, a.Limit, details)
 	if err != nil {

@@ -75,7 +75,7 @@ func (w *Workspace) recorded(ctx context.Context, name string, change func() err
 // fileState reads the state of a file of the workspace.
 func (w *Workspace) fileState(name string) (FileState, error) {
 	s := FileState{Path: filepath.Join(w.real, name)}
-	f, err := w.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	f, err := w.openFile(name, os.O_RDONLY|nonBlocking, 0)
 	if errors.Is(err, fs.ErrNotExist) {
 		return s, nil
 	}

@@ -13,8 +13,8 @@ import (
 )
 
 // Workspace confines tools to a directory: relative paths with .., absolute paths and
-// symbolic links are followed only if they stay inside. File permissions apply too. It is
-// safe for concurrent use.
+// symbolic links are followed only if they stay inside, except for a path that the user
+// approved, see [WithOutside]. File permissions apply too. It is safe for concurrent use.
 type Workspace struct {
 	root *os.Root
 	// dir is the directory as given, real the same with symbolic links resolved.
@@ -22,7 +22,13 @@ type Workspace struct {
 	readOnly  bool
 	changed   func(path string)
 	// writing serializes changes, so that parallel calls do not lose each other's.
-	writing sync.Mutex
+	writing *sync.Mutex
+	// private are the paths that no approval covers.
+	private []string
+	// outsideOf is set if the workspace was opened for one approved path outside of another
+	// one; hidden are the private files and directories then.
+	outsideOf *approved
+	hidden    []fs.FileInfo
 }
 
 // WorkspaceOptions configures a workspace.
@@ -32,6 +38,8 @@ type WorkspaceOptions struct {
 	// Changed is called after a tool changed a file, with its absolute path, for calls whose
 	// changes are recorded. It may be nil; see [Shells.Accept].
 	Changed func(path string)
+	// Private are files and directories that no call can reach with [WithOutside].
+	Private []string
 }
 
 // OpenWorkspace opens an existing directory. The workspace follows the directory if it is
@@ -52,7 +60,7 @@ func OpenWorkspace(dir string, o WorkspaceOptions) (*Workspace, error) {
 	if err != nil {
 		real = abs // absolute paths are then compared with the given name only
 	}
-	return &Workspace{root: root, dir: abs, real: real, readOnly: o.ReadOnly, changed: o.Changed}, nil
+	return &Workspace{root: root, dir: abs, real: real, readOnly: o.ReadOnly, changed: o.Changed, private: o.Private, writing: new(sync.Mutex)}, nil
 }
 
 // Dir returns the absolute path of the workspace.
@@ -79,6 +87,13 @@ func (w *Workspace) Tools() []Tool {
 func (w *Workspace) local(path string) (string, error) {
 	if strings.ContainsRune(path, 0) {
 		return "", fmt.Errorf("%w path %s: it has a NUL in it", firn.ErrInvalid, display(path))
+	}
+	if w.outsideOf != nil {
+		name, ok := w.outsideOf.local(path)
+		if !ok {
+			return "", w.outside(path)
+		}
+		return name, nil
 	}
 	name := filepath.FromSlash(path)
 	if filepath.IsAbs(name) {
@@ -145,11 +160,24 @@ func (w *Workspace) resolve(name string) (string, error) {
 }
 
 func (w *Workspace) escape(name string) error {
-	return fmt.Errorf("%w path %s: a symbolic link in it leads out of the workspace; only files in the workspace can be used", firn.ErrInvalid, shown(name))
+	target, err := filepath.EvalSymlinks(filepath.Join(w.real, name))
+	if err != nil {
+		return fmt.Errorf("%w path %s: a symbolic link in it leads out of the workspace; only files in the workspace can be used", firn.ErrInvalid, shown(name))
+	}
+	return fmt.Errorf("%w path %s: a symbolic link in it leads out of the workspace, to %s; use that path, so that the user is asked about it", firn.ErrInvalid, shown(name), display(target))
 }
 
 // shown returns a path within the root as shown to a model, with slashes.
 func shown(name string) string { return display(filepath.ToSlash(name)) }
+
+// shown returns a path as shown to a model: relative to the workspace, absolute if the
+// workspace was opened for a path outside.
+func (w *Workspace) shown(name string) string {
+	if w.outsideOf != nil {
+		name = filepath.Join(w.dir, name)
+	}
+	return shown(name)
+}
 
 // stat returns the info of a path. It rejects anything but files and directories, because
 // opening a pipe or device may block or have side effects.
@@ -173,9 +201,9 @@ func (w *Workspace) open(name string) (*os.File, fs.FileInfo, error) {
 		return nil, nil, err
 	}
 	if before.IsDir() {
-		return nil, nil, fmt.Errorf("%s is a directory, not a file: list_dir shows its contents (%w path)", shown(name), firn.ErrInvalid)
+		return nil, nil, fmt.Errorf("%s is a directory, not a file: list_dir shows its contents (%w path)", w.shown(name), firn.ErrInvalid)
 	}
-	f, err := w.root.OpenFile(name, os.O_RDONLY|nonBlocking, 0)
+	f, err := w.openFile(name, os.O_RDONLY|nonBlocking, 0)
 	if err != nil {
 		return nil, nil, w.explain("read", name, err)
 	}
@@ -221,9 +249,9 @@ func (w *Workspace) explain(doing, name string, err error) error {
 	case errors.Is(err, fs.ErrNotExist):
 		return w.missing(name)
 	case errors.Is(err, fs.ErrPermission):
-		return fmt.Errorf("%s %s: the system does not permit it (%w)", doing, shown(name), fs.ErrPermission)
+		return fmt.Errorf("%s %s: the system does not permit it (%w)", doing, w.shown(name), fs.ErrPermission)
 	case errors.Is(err, fs.ErrClosed):
-		return fmt.Errorf("%s %s: the workspace was %w", doing, shown(name), firn.ErrClosed)
+		return fmt.Errorf("%s %s: the workspace was %w", doing, w.shown(name), firn.ErrClosed)
 	case strings.HasSuffix(err.Error(), "path escapes from parent"): // package os exports no error for it
 		return w.escape(name)
 	}
@@ -231,7 +259,7 @@ func (w *Workspace) explain(doing, name string, err error) error {
 	if errors.As(err, &failure) {
 		err = failure.Err // the name is already in the message
 	}
-	return fmt.Errorf("%s %s: %w", doing, shown(name), err)
+	return fmt.Errorf("%s %s: %w", doing, w.shown(name), err)
 }
 
 // missing returns the error for a missing file, with similar names.
@@ -242,6 +270,9 @@ func (w *Workspace) missing(name string) error {
 			break
 		}
 		name = dir
+	}
+	if w.outsideOf != nil { // names of other files there are not approved
+		return fmt.Errorf("%s was %w", w.shown(name), firn.ErrNotFound)
 	}
 	similar := similarNames(filepath.Base(name), w.names(filepath.Dir(name)))
 	if len(similar) == 0 {

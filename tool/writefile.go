@@ -24,7 +24,7 @@ type writeArguments struct {
 
 func (w *Workspace) writeFile() Tool {
 	return withPreview(New("write_file", "Writes a file in the workspace, replacing any existing file. "+
-		"With append it adds to the end. To change a part of a file use edit_file.", w.write), w.previewWrite)
+		"With append it adds to the end. To change a part of a file use edit_file.", anywhere(w, (*Workspace).write)), anywhere(w, (*Workspace).previewWrite))
 }
 
 // write replaces a file atomically: readers see the old or the new content, also after a
@@ -58,10 +58,10 @@ func (w *Workspace) write(ctx context.Context, a writeArguments) (Result, error)
 	case a.Append:
 		did = "added to"
 	}
-	text := fmt.Sprintf("%s %s: %s", did, shown(name), count(len(a.Content), "byte"))
+	text := fmt.Sprintf("%s %s: %s", did, w.shown(name), count(len(a.Content), "byte"))
 	return Result{
 		Parts:   TextResult(text).Parts,
-		Details: quote(changeDetails{Path: shown(name), Bytes: len(a.Content), Created: info == nil, Diff: diff}),
+		Details: quote(changeDetails{Path: w.shown(name), Bytes: len(a.Content), Created: info == nil, Diff: diff}),
 	}, nil
 }
 
@@ -76,7 +76,7 @@ func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
 	}
 	name, err := w.local(a.Path)
 	if err == nil {
-		name, err = w.resolve(name)
+		name, err = w.resolveTarget(name)
 	}
 	if err != nil {
 		return "", nil, err
@@ -84,8 +84,8 @@ func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
 	if name == "." || strings.HasSuffix(a.Path, "/") {
 		return "", nil, fmt.Errorf("write %s: that is a directory, name a file in it (%w path)", display(a.Path), firn.ErrInvalid)
 	}
-	if inGit(name) {
-		return "", nil, fmt.Errorf("write %s: .git belongs to git, and its files can make git run commands (%w)", shown(name), firn.ErrUnsupported)
+	if w.inGit(name) {
+		return "", nil, fmt.Errorf("write %s: .git belongs to git, and its files can make git run commands (%w)", w.shown(name), firn.ErrUnsupported)
 	}
 	info, err := w.root.Stat(name)
 	switch {
@@ -94,13 +94,27 @@ func (w *Workspace) target(a writeArguments) (string, fs.FileInfo, error) {
 	case err != nil:
 		return "", nil, w.explain("write", name, err)
 	case info.IsDir():
-		return "", nil, fmt.Errorf("write %s: that is a directory, name a file in it (%w path)", shown(name), firn.ErrInvalid)
+		return "", nil, fmt.Errorf("write %s: that is a directory, name a file in it (%w path)", w.shown(name), firn.ErrInvalid)
 	case !info.Mode().IsRegular():
 		return "", nil, refuseSpecial(name, info)
 	case info.Mode().Perm()&0o200 == 0:
-		return "", nil, fmt.Errorf("write %s: the file is write-protected (%w)", shown(name), fs.ErrPermission)
+		return "", nil, fmt.Errorf("write %s: the file is write-protected (%w)", w.shown(name), fs.ErrPermission)
 	}
 	return name, info, nil
+}
+
+// resolveTarget resolves the symbolic links of a path. An approved path outside has none.
+func (w *Workspace) resolveTarget(name string) (string, error) {
+	real, err := w.resolve(name)
+	if err == nil && w.outsideOf != nil && real != name {
+		return "", explainOutside(w.outsideOf.path, errLink)
+	}
+	return real, err
+}
+
+// inGit reports whether a path of the workspace is in a .git directory.
+func (w *Workspace) inGit(name string) bool {
+	return inGit(name) || w.outsideOf != nil && inGit(w.outsideOf.path)
 }
 
 // inGit reports whether a path is or is inside a .git directory. It ignores case, as some
@@ -160,7 +174,7 @@ func (w *Workspace) replaceMode(name string, content []byte, mode *fs.FileMode) 
 
 // add appends to a file with one system call.
 func (w *Workspace) add(name string, content []byte) error {
-	f, err := w.root.OpenFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|nonBlocking, 0o666)
+	f, err := w.openFile(name, os.O_CREATE|os.O_APPEND|os.O_WRONLY|nonBlocking, 0o666)
 	if err != nil {
 		return err
 	}

@@ -10,12 +10,14 @@ type Approval struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Digest is the SHA-256 of tool and arguments. An answer must repeat it.
 	Digest string `json:"digest"`
-	// Effect is what the call can do: edit, fetch or run.
+	// Effect is what the call can do: read, edit, fetch or run.
 	Effect string `json:"effect,omitempty"`
 	// Rule is the rule that an answer with the scope session or project adds.
 	Rule string `json:"rule,omitempty"`
 	// Diff is the change that the call would make, as a unified diff.
 	Diff string `json:"diff,omitempty"`
+	// Outside is the path outside of the workspace that the call uses, absolute.
+	Outside string `json:"outside,omitempty"`
 }
 
 // The decisions and scopes of an answer.

@@ -19,6 +19,9 @@ type ClientTools struct {
 	Tools     []ClientTool `json:"tools"`
 	// Added means that the agent keeps its own workspace and tools, and has these besides.
 	Added bool `json:"added,omitempty"`
+	// Outside means that the client runs calls that use an approved path outside of its
+	// directory. Otherwise they are refused.
+	Outside bool `json:"outside,omitempty"`
 	// Instructions are the texts of the instruction files there.
 	Instructions []string `json:"instructions,omitempty"`
 }
@@ -44,6 +47,8 @@ type ClientCall struct {
 	Digest string `json:"digest"`
 	// Preview asks for the change that the call would make. The change is not made.
 	Preview bool `json:"preview,omitempty"`
+	// Outside is the path outside of the directory that the call may use.
+	Outside string `json:"outside,omitempty"`
 }
 
 // ClientResult is the result of a [ClientCall], or output of a running one.

@@ -205,6 +205,9 @@ type NewSession struct {
 	Title string `json:"title,omitempty"`
 	// Fresh starts a new session even if the key has one, and points the key to it.
 	Fresh bool `json:"fresh,omitempty"`
+	// Defaults starts it with the settings of the agent, instead of the model, thinking
+	// level and other choices of the key's previous session.
+	Defaults bool `json:"defaults,omitempty"`
 }
 
 // Patch changes a session. Nil fields stay unchanged.

@@ -21,9 +21,17 @@ func chatIn(t *testing.T, home, work string, args ...string) *window {
 // TestTerminalApproves asks for approval in a terminal: the question shows the diff in
 // color, y runs the call, n gives the model the reason, and a is for the session.
 func TestTerminalApproves(t *testing.T) {
-	home, work := t.TempDir(), t.TempDir()
+	home, work, other := t.TempDir(), t.TempDir(), realDir(t)
+	if err := os.WriteFile(filepath.Join(other, "b.txt"), []byte("from outside"), 0o644); err != nil {
+		t.Fatal(err)
+	}
 	w := chatIn(t, home, work)
 	w.sees("›")
+	w.press("read " + filepath.Join(other, "b.txt") + "\r")
+	w.sees("Allow read_file")
+	w.sees("outside the workspace: " + filepath.Join(other, "b.txt"))
+	w.press("y\r")
+	w.sees("from outside")
 	w.press("write hello to a.txt\r")
 	w.sees("Allow write_file")
 	w.sees("+hello")

@@ -171,6 +171,13 @@ func (a *turnApprover) gone() <-chan struct{} {
 func (a *turnApprover) Decide(ctx context.Context, run agent.Run, call firn.ToolCall) agent.Ruling {
 	dir := a.directory(run.Agent)
 	c := approve.Call{Tool: call.Name, Arguments: call.Arguments, Workspace: dir}
+	if a.lease.adds(call.Name) {
+		c.Workspace = "" // its paths are those of the client
+	}
+	outside := approve.OutsidePath(c)
+	if outside != "" && a.lease.confined() {
+		return agent.Ruling{Refuse: fmt.Sprintf("%s is outside the workspace %s, and the tools of this terminal are confined to it", outside, dir)}
+	}
 	if known, ok := agent.CallOf(ctx); ok {
 		c.ReadOnly = known.ReadOnly
 	}
@@ -185,11 +192,11 @@ func (a *turnApprover) Decide(ctx context.Context, run agent.Run, call firn.Tool
 	}
 	switch verdict {
 	case approve.Allow:
-		return agent.Ruling{}
+		return agent.Ruling{Outside: outside}
 	case approve.Refuse:
 		return agent.Ruling{Refuse: why}
 	}
-	r := agent.Ruling{Ask: true}
+	r := agent.Ruling{Ask: true, Outside: outside}
 	if offer := approve.Suggest(c); offer.Tool != "" && a.g.Approved != nil {
 		r.Rule = offer.String()
 	}
@@ -328,7 +335,7 @@ func (p *pendingAnswers) suspend() {
 
 // approvalOf converts a question.
 func approvalOf(q agent.Question) wire.Approval {
-	return wire.Approval{Call: q.Call, Name: q.Name, Arguments: q.Arguments, Digest: q.Digest, Effect: string(approve.EffectOf(q.Name)), Rule: q.Rule, Diff: q.Diff}
+	return wire.Approval{Call: q.Call, Name: q.Name, Arguments: q.Arguments, Digest: q.Digest, Effect: string(approve.EffectOf(q.Name)), Rule: q.Rule, Diff: q.Diff, Outside: q.Outside}
 }
 
 // approvalAnswerOf converts an answer.

@@ -27,7 +27,7 @@ const maxTitle = 200
 // session if there is no key. Concurrent calls with the same new key return the same
 // session. The directory and title of an existing session are not changed. If Fresh is set
 // and the key has a session, a new one is started as in a reset, with its settings carried
-// over.
+// over unless Defaults is set.
 func (g *sessionEditor) NewSession(ctx context.Context, n wire.NewSession) (wire.Session, error) {
 	title, err := titleEntry(n.Title)
 	if err != nil {
@@ -104,7 +104,7 @@ func (g *sessionEditor) newKeyed(ctx context.Context, n *wire.NewSession, title 
 	if again, ok, err := g.startedBefore(ctx, k, id); err != nil || ok {
 		return again, err
 	}
-	return g.keys.startSession(ctx, k, cause, "", n.CWD, title...)
+	return g.keys.startSession(ctx, k, sessionStart{cause: cause, cwd: n.CWD, defaults: n.Defaults, more: title})
 }
 
 // startedBefore returns the session that the same request started for a key before, after

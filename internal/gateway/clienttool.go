@@ -57,7 +57,7 @@ func (t clientTool) send(ctx context.Context, arguments json.RawMessage, preview
 	}
 	call.Arguments = arguments
 	return t.lease.run(ctx, wire.ClientCall{
-		Call: call.ID, Entry: call.Answer, Name: call.Name, Arguments: arguments, Digest: digestOf(call.ToolCall), Preview: preview,
+		Call: call.ID, Entry: call.Answer, Name: call.Name, Arguments: arguments, Digest: digestOf(call.ToolCall), Preview: preview, Outside: tool.Outside(ctx),
 	}, func(text string) { tool.Progress(ctx, text) })
 }
 

@@ -149,6 +149,16 @@ func (l *toolLease) sameClient(other *toolLease) bool {
 	return l.ownedBy(other.offer.Secret, other.asker) && l.offer.Directory == other.offer.Directory
 }
 
+// adds reports whether the client offers a tool besides those of the agent's workspace. The
+// lease may be nil.
+func (l *toolLease) adds(name string) bool {
+	return l != nil && l.offer.Added && slices.ContainsFunc(l.offer.Tools, func(t wire.ClientTool) bool { return t.Name == name })
+}
+
+// confined reports whether the tools of the client replace those of the agent's workspace
+// and never leave its directory. The lease may be nil.
+func (l *toolLease) confined() bool { return l != nil && !l.offer.Added && !l.offer.Outside }
+
 // detach ends a connection. If no other one replaces it in time, the client is gone.
 func (l *toolLease) detach(s *leaseStream) {
 	if s == nil {

@@ -96,7 +96,7 @@ func (g *inbox) resolveSession(ctx context.Context, setup *Setup, r route.Route,
 	if cause == "" {
 		return text, nil
 	}
-	id, err := g.keys.startSession(ctx, r.Key, cause, in.ID, "")
+	id, err := g.keys.startSession(ctx, r.Key, sessionStart{cause: cause, message: in.ID})
 	if err != nil {
 		return "", err
 	}

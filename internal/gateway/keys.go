@@ -175,15 +175,26 @@ func (g *keyTable) ResetKey(ctx context.Context, key string) (wire.Routed, error
 		return wire.Routed{}, err
 	}
 	defer g.locks.lock(k.String())()
-	id, err := g.startSession(ctx, k, route.CauseRequest, "", "")
+	id, err := g.startSession(ctx, k, sessionStart{cause: route.CauseRequest})
 	return wire.Routed{Key: k.String(), Session: id, Reset: string(route.CauseRequest)}, err
 }
 
+// sessionStart says how a new session of a key starts.
+type sessionStart struct {
+	cause route.Cause
+	// message is the ID of the message that starts the session, if any.
+	message string
+	// cwd is the directory; empty means the agent's workspace.
+	cwd string
+	// defaults means that the settings of the previous session are not carried over.
+	defaults bool
+	// more are additional first entries.
+	more []firn.Entry
+}
+
 // startSession starts a new session for a key. The previous session records its successor
-// and keeps its entries; its settings are carried over. message is the ID of the message
-// that starts the session, if any. An empty cwd means the agent's workspace. more are
-// additional first entries. The caller holds the key's lock.
-func (g *keyTable) startSession(ctx context.Context, k route.Key, cause route.Cause, message, cwd string, more ...firn.Entry) (firn.ID, error) {
+// and keeps its entries. The caller holds the key's lock.
+func (g *keyTable) startSession(ctx context.Context, k route.Key, s sessionStart) (firn.ID, error) {
 	keyed, err := g.keyed()
 	if err != nil {
 		return "", err
@@ -193,11 +204,11 @@ func (g *keyTable) startSession(ctx context.Context, k route.Key, cause route.Ca
 		return "", err
 	}
 	id := newID(ctx)
-	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String(), CWD: cmp.Or(cwd, g.workspaceOf(k.Agent()))}}}
-	if old != "" || message != "" {
-		entries = append(entries, resetMark{Reason: cause, Previous: old, Message: message}.entry())
+	entries := []firn.Entry{{Body: &firn.Header{Session: id, Agent: k.Agent(), Key: k.String(), CWD: cmp.Or(s.cwd, g.workspaceOf(k.Agent()))}}}
+	if old != "" || s.message != "" {
+		entries = append(entries, resetMark{Reason: s.cause, Previous: old, Message: s.message}.entry())
 	}
-	if old != "" {
+	if old != "" && !s.defaults {
 		carried, err := g.carriedSettings(ctx, old)
 		if err != nil {
 			return "", err
@@ -208,14 +219,14 @@ func (g *keyTable) startSession(ctx context.Context, k route.Key, cause route.Ca
 		}
 		entries = append(append(entries, carried...), claim...)
 	}
-	if _, err := g.Store.Append(ctx, id, store.Start, append(entries, more...)...); err != nil {
+	if _, err := g.Store.Append(ctx, id, store.Start, append(entries, s.more...)...); err != nil {
 		return "", err
 	}
 	if err := keyed.Bind(ctx, k.String(), id); err != nil { // recorded by the header and by the mark below
 		return "", halfDone(err)
 	}
 	if old != "" {
-		if _, err := g.Store.Append(ctx, old, store.Any, resetMark{Reason: cause, Key: k.String(), Next: id}.entry()); err != nil {
+		if _, err := g.Store.Append(ctx, old, store.Any, resetMark{Reason: s.cause, Key: k.String(), Next: id}.entry()); err != nil {
 			return "", halfDone(err)
 		}
 	}

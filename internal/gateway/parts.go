@@ -85,7 +85,7 @@ type inbox struct {
 	}
 	keys interface {
 		lifetimes(ctx context.Context, id firn.ID) (route.Times, error)
-		startSession(ctx context.Context, k route.Key, cause route.Cause, message string, cwd string, more ...firn.Entry) (firn.ID, error)
+		startSession(ctx context.Context, k route.Key, s sessionStart) (firn.ID, error)
 	}
 	lanes interface {
 		Stop(ctx context.Context, id firn.ID) (bool, error)
@@ -149,7 +149,7 @@ type sessionEditor struct {
 		tool(name string) (dialect.Tool, error)
 	}
 	keys interface {
-		startSession(ctx context.Context, k route.Key, cause route.Cause, message string, cwd string, more ...firn.Entry) (firn.ID, error)
+		startSession(ctx context.Context, k route.Key, s sessionStart) (firn.ID, error)
 		startingReset(ctx context.Context, id firn.ID) (resetMark, error)
 	}
 	lanes interface {

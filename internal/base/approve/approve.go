@@ -27,7 +27,8 @@ const (
 	Ask Mode = "ask"
 	// AcceptEdits also allows changes of files in the workspace.
 	AcceptEdits Mode = "accept-edits"
-	// Everything allows every call.
+	// Everything allows every call, except for files outside of the workspace, because it
+	// asks about none.
 	Everything Mode = "everything"
 )
 
@@ -63,7 +64,8 @@ type Effect string
 
 // The effects of tools.
 const (
-	// Read only reads, within the workspace and the sessions that the turn may see.
+	// Read only reads, within the workspace and the sessions that the turn may see. A path
+	// outside of the workspace needs its own approval, see [OutsidePath].
 	Read Effect = "read"
 	// Note changes the agent's own notes, or its commands in the background.
 	Note Effect = "note"
@@ -115,6 +117,9 @@ const (
 	Refuse   Verdict = "refuse"
 )
 
+// readOnlyReason is the reason of a refusal in the mode read-only.
+const readOnlyReason = "the mode is read-only: only reading is allowed; describe the change instead"
+
 // Rules are exceptions to a mode. Deny takes precedence over Allow.
 type Rules struct{ Allow, Deny []Rule }
 
@@ -126,6 +131,9 @@ func Decide(mode Mode, rules Rules, call Call) (Verdict, string) {
 		}
 	}
 	effect := EffectOf(call.Tool)
+	if path := OutsidePath(call); path != "" {
+		return decideOutside(mode, rules.Allow, call, path)
+	}
 	if effect == Read || call.ReadOnly || mode == Everything {
 		return Allow, ""
 	}
@@ -133,7 +141,7 @@ func Decide(mode Mode, rules Rules, call Call) (Verdict, string) {
 		if effect == Fetch {
 			return NeedsYes, ""
 		}
-		return Refuse, "the mode is read-only: only reading is allowed; describe the change instead"
+		return Refuse, readOnlyReason
 	}
 	if effect == Note || effect == Edit && mode == AcceptEdits {
 		return Allow, ""

@@ -18,6 +18,7 @@ import (
 //	shell(git diff *)     a command that begins with these words
 //	shell(make test)      this command exactly
 //	edit(src/**)          edit_file and write_file below src
+//	read_file(/etc/*)     files of this directory outside of the workspace
 //	web_fetch(*.go.dev)   pages of these hosts
 //	mcp_*                 every call of the tools with these names
 type Rule struct {
@@ -83,10 +84,13 @@ func (r Rule) fits(tool string) bool {
 
 // allows reports whether the rule allows a call. A rule with a pattern allows a command
 // only if it is a single simple command that names no path outside of the workspace, and a
-// path only if it is inside.
+// path only if it is inside, or if the pattern is an absolute path.
 func (r Rule) allows(call Call) bool {
 	if !r.fits(call.Tool) {
 		return false
+	}
+	if p := OutsidePath(call); p != "" {
+		return r.allowsOutside(call.Workspace, p)
 	}
 	if r.Pattern == "" {
 		return true
@@ -176,7 +180,7 @@ func relative(workspace, p string) (string, bool) {
 		return "", false
 	}
 	p = strings.ReplaceAll(p, `\`, "/")
-	if strings.HasPrefix(p, "/") {
+	if rooted(p, strings.ReplaceAll(workspace, `\`, "/")) {
 		base := strings.TrimSuffix(path.Clean(strings.ReplaceAll(workspace, `\`, "/")), "/")
 		rest, ok := strings.CutPrefix(path.Clean(p), base)
 		if workspace == "" || !ok || rest != "" && rest[0] != '/' {
@@ -275,9 +279,13 @@ func host(arguments json.RawMessage) string {
 var subcommands = strings.Fields("git go npm pnpm yarn cargo make docker podman kubectl pip uv python -m terraform gh brew apt systemctl bundle mix dotnet")
 
 // Suggest returns the rule that is offered for "always" answers to a call: the beginning of
-// a simple command, the directory of a file, the host of a page. A compound command is
+// a simple command, the directory of a file, the host of a page; for a path outside of the
+// workspace the files of that directory only. A compound command is
 // offered as it is.
 func Suggest(call Call) Rule {
+	if p := OutsidePath(call); p != "" {
+		return suggestOutside(call.Tool, p)
+	}
 	switch EffectOf(call.Tool) {
 	case Edit:
 		p, inside := relative(call.Workspace, stringArgument(call.Arguments, "path"))

@@ -251,7 +251,7 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 // files that commands in the background changed.
 func (s *agentBuilder) workspaceTools(local Local, c config.Agent) (tools []tool.Tool, compare func(), err error) {
 	var shells *tool.Shells
-	options, compare := tool.WorkspaceOptions{ReadOnly: !local.Write}, func() {}
+	options, compare := tool.WorkspaceOptions{ReadOnly: !local.Write, Private: s.privatePaths()}, func() {}
 	if local.Shell {
 		shells = tool.NewShells(tool.ShellOptions{
 			Dir: local.Workspace, Env: s.shellEnv(c.Shell.Env), Timeout: c.Shell.Timeout, MaxTimeout: c.Shell.MaxTimeout, MaxBackground: c.Shell.Background, WatchFiles: c.Shell.WatchFiles,
@@ -270,6 +270,16 @@ func (s *agentBuilder) workspaceTools(local Local, c config.Agent) (tools []tool
 		tools = append(tools, shells.Tools()...)
 	}
 	return tools, compare, nil
+}
+
+// privatePaths returns the files and directories of firn itself, which no approval of a path
+// outside of the workspace covers.
+func (s *agentBuilder) privatePaths() []string {
+	paths := []string{s.home}
+	if file := s.env("FIRN_CONFIG"); file != "" {
+		paths = append(paths, file)
+	}
+	return paths
 }
 
 // peersOf returns the other agents that an agent can delegate tasks to, sorted by name.

@@ -42,7 +42,7 @@ func OpenTerminal(o Options, agentName string) (*Terminal, error) {
 		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: vfs.OS{}},
 		history: fileHistory(o.Settings.Home), tools: make(map[string]tool.Tool), compare: func() {},
 	}
-	t.offer = wire.ClientTools{Secret: newSecret(), Directory: o.Local.Workspace, Tools: []wire.ClientTool{}}
+	t.offer = wire.ClientTools{Secret: newSecret(), Directory: o.Local.Workspace, Tools: []wire.ClientTool{}, Outside: o.Local.Shell && !o.Local.NoTools}
 	if !o.Local.NoTools {
 		tools, compare, err := t.builder.workspaceTools(*o.Local, c)
 		if err != nil {
@@ -119,6 +119,12 @@ func (t *Terminal) Run(ctx context.Context, session firn.ID, call wire.ClientCal
 	}
 	if !ok || call.Digest != approve.Digest(call.Name, call.Arguments) {
 		return wire.ClientResult{Error: "the terminal did not offer this call"}
+	}
+	if call.Outside != "" {
+		if !t.offer.Outside { // without commands, the gateway cannot reach other files either
+			return wire.ClientResult{Error: "the terminal did not offer calls outside its directory"}
+		}
+		ctx = tool.WithOutside(ctx, call.Outside)
 	}
 	if call.Preview {
 		return previewHere(ctx, x, call)

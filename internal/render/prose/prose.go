@@ -198,6 +198,14 @@ func hostile(r rune) bool {
 	return unicode.IsControl(r) || r == '\u2028' || r == '\u2029' || unicode.Is(unicode.Bidi_Control, r)
 }
 
+// Path returns a path as it is, or quoted if a terminal would not show it exactly.
+func Path(path string) string {
+	if strings.ContainsFunc(path, hostile) || strings.Contains(path, "  ") || strings.TrimSpace(path) != path {
+		return strconv.QuoteToASCII(path)
+	}
+	return path
+}
+
 // OneLine returns text on one line, cut to at most n characters.
 func OneLine(text string, n int) string {
 	text = strings.Join(strings.Fields(Clean(firn.CutText(text, 4*n))), " ")

@@ -162,6 +162,9 @@ func (c approvalPrompt) askNow(ctx context.Context) {
 func (c approvalPrompt) showQuestion(q wire.Approval, most int) {
 	what := strings.TrimSpace(prose.Clean(q.Name) + " " + summary(q.Arguments))
 	c.screen.lines([]string{c.style(bold, "Allow "+what+"?")})
+	if q.Outside != "" {
+		c.screen.lines([]string{c.style(bold, "  outside the workspace: "+prose.Path(q.Outside))})
+	}
 	c.showDiff(what, q.Diff, most)
 	choices := "  y yes · n [REASON] no"
 	if q.Rule != "" {

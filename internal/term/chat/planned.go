@@ -19,21 +19,24 @@ type planned struct {
 	previous firn.ID
 	// keyed is true if the key points at the previous session already.
 	keyed bool
+	// defaults is true if the settings of the previous session do not apply.
+	defaults bool
 }
 
 // planFirst plans a session for the key of a chat, which has none, or without a key. If the
-// agent is unknown, it creates the session, so that the gateway explains what is wrong.
-func planFirst(ctx context.Context, c *chat, name string) error {
+// agent is unknown, it creates the session, so that the gateway explains what is wrong. If
+// previous is not empty, the session replaces that one, without its settings.
+func planFirst(ctx context.Context, c *chat, name string, previous firn.ID) error {
 	agents, err := c.client.Agents(ctx)
 	if ctx.Err() != nil {
 		return ctx.Err()
 	}
 	i := slices.IndexFunc(agents, func(a wire.Agent) bool { return a.ID == name })
 	if err != nil || i < 0 || c.o.Agent != "" && c.o.Agent != name {
-		c.planned = &planned{}
+		c.planned = &planned{previous: previous, keyed: true, defaults: true}
 		return c.ensure(ctx)
 	}
-	c.planned, c.name = &planned{session: wire.Session{Agent: name, Key: c.key, CWD: c.o.Workspace, Empty: true, State: &wire.State{
+	c.planned, c.name = &planned{previous: previous, keyed: true, defaults: true, session: wire.Session{Agent: name, Key: c.key, CWD: c.o.Workspace, Empty: true, State: &wire.State{
 		Provider: agents[i].Provider, Model: agents[i].Model, Window: wire.Usage{Window: agents[i].Window, Assumed: agents[i].Assumed},
 	}}}, name
 	if provider, model, ok := strings.Cut(c.o.NewModel, "/"); ok {
@@ -84,7 +87,7 @@ func (c *chat) ensure(ctx context.Context) error {
 		}
 	}
 	if p.previous != "" {
-		n.Agent, n.Fresh = "", true
+		n.Agent, n.Fresh, n.Defaults = "", true, p.defaults
 	}
 	s, err := c.client.NewSession(ctx, n)
 	if err != nil {
@@ -92,7 +95,7 @@ func (c *chat) ensure(ctx context.Context) error {
 	}
 	c.id, c.planned = s.ID, nil
 	c.name, c.key = cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
-	if c.o.NewModel != "" && p.previous == "" && s.Empty {
+	if c.o.NewModel != "" && (p.previous == "" || p.defaults) && s.Empty {
 		patched, err := c.client.Patch(ctx, c.id, wire.Patch{Model: &c.o.NewModel})
 		if err != nil {
 			return err

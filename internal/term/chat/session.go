@@ -71,7 +71,16 @@ func (c opener) take(ctx context.Context, s wire.Session) (err error) {
 	if c.key, err = c.keyFor(s); err != nil {
 		return err
 	}
+	c.noteArchived(s)
 	return c.answerAs(ctx, cmp.Or(c.o.Agent, c.name))
+}
+
+// noteArchived prints that a session is archived, so that the user knows why lists do not
+// show it.
+func (c opener) noteArchived(s wire.Session) {
+	if s.Archived {
+		c.screen.printf("this session is archived; to list it again: firn archive --undo %s", prose.Short(s.ID))
+	}
 }
 
 // chooseByKey finds the session of the key, or plans one.
@@ -82,7 +91,7 @@ func (c opener) chooseByKey(ctx context.Context) (err error) {
 	c.key = cmp.Or(c.o.Key, c.key)
 	if c.o.Own {
 		c.key = ""
-		return planFirst(ctx, c.chat, cmp.Or(c.o.Agent, "main"))
+		return planFirst(ctx, c.chat, cmp.Or(c.o.Agent, "main"), "")
 	}
 	s, err := c.client.Session(ctx, "@"+c.key)
 	switch {
@@ -90,16 +99,17 @@ func (c opener) chooseByKey(ctx context.Context) (err error) {
 		if found, err := c.fromElsewhere(ctx); found || err != nil {
 			return err
 		}
-		return planFirst(ctx, c.chat, agentIn(c.key))
+		return planFirst(ctx, c.chat, agentIn(c.key), "")
 	case err != nil, c.o.Agent != "" && c.o.Agent != agentIn(c.key): // the gateway explains what is wrong
 		c.planned = &planned{}
 		return c.ensure(ctx)
 	}
-	c.id, c.name, c.key = s.ID, cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
-	c.isVerbose = s.State != nil && s.State.Verbose == "on"
+	c.name, c.key = cmp.Or(s.Agent, "main"), cmp.Or(s.Key, c.key)
 	if c.o.New {
-		return planNext(ctx, c.chat, true)
+		return planFirst(ctx, c.chat, agentIn(c.key), s.ID)
 	}
+	c.id, c.isVerbose = s.ID, s.State != nil && s.State.Verbose == "on"
+	c.noteArchived(s)
 	return nil
 }
 

@@ -49,6 +49,9 @@ func approvalsText(all []wire.Approval) string {
 	var b strings.Builder
 	for _, a := range all {
 		fmt.Fprintf(&b, "%s  %s %s\n", prose.Clean(a.Call), prose.Clean(a.Name), prose.OneLine(string(a.Arguments), 200))
+		if a.Outside != "" {
+			fmt.Fprintf(&b, "  outside the workspace: %s\n", prose.Path(a.Outside))
+		}
 		if a.Rule != "" {
 			fmt.Fprintf(&b, "  --for session or project allows: %s\n", prose.OneLine(a.Rule, 200))
 		}

@@ -47,7 +47,7 @@ prompt, it ends the chat, as Ctrl-D does.
 A chat resumes the session of this project: the git repository or worktree of
 the current directory (or of --workspace), or else the directory. Its key is
 agent:<agent>:project:<directory>. --new starts another session for the
-project; the previous one is kept. -c resumes the latest session of the project,
+project, with the default model; the previous one is kept. -c resumes the latest session of the project,
 whatever its key; -r resumes any session, and without a name lets you choose one:
 type to search titles, first messages, directories and contents; Tab switches
 between this project and all sessions. If several clients use a session, each

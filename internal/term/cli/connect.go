@@ -76,6 +76,8 @@ const (
 	// measuring changes nothing, and computes window usage. If no gateway runs, the window
 	// is the one that firn chat would build in the current directory.
 	measuring
+	// modeling is measuring with the model that firn chat would detect there.
+	modeling
 	// mayChange may change sessions.
 	mayChange
 )
@@ -87,9 +89,10 @@ const closeWait = 5 * time.Second
 func (p *program) with(why purpose, do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		o := GatewayOptions{ReadOnly: why != mayChange || onlyPlans(cmd)}
-		if why == measuring {
+		if why == measuring || why == modeling {
 			if dir, err := (&chatFlags{}).directory(); err == nil {
 				o.Tools = &Tools{Workspace: dir}
+				o.Choose = p.modelHere(cmd.Context(), why, dir)
 			}
 		}
 		c, release, err := p.connect(cmd.Context(), o)
@@ -98,6 +101,21 @@ func (p *program) with(why purpose, do func(ctx context.Context, c *client.Clien
 		}
 		defer func() { err = errors.Join(err, release()) }()
 		return do(cmd.Context(), c, args)
+	}
+}
+
+// modelHere returns a function that adds the model which a chat in a directory would use to
+// the settings; nil if the command does not show it.
+func (p *program) modelHere(ctx context.Context, why purpose, dir string) func() (*config.Settings, error) {
+	if why != modeling || p.models == nil {
+		return nil
+	}
+	return func() (*config.Settings, error) {
+		s, err := p.settings()
+		if err != nil {
+			return nil, err
+		}
+		return p.startChoice(ctx, s, "", projectRoot(dir)).apply()
 	}
 }
 

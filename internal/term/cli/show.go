@@ -24,7 +24,7 @@ everything.
 
 ` + sessionHelp,
 		Example: "  firn show -\n  firn show @agent:main:main --json", Args: args(1, 1, "one session"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, args []string) error {
+		RunE: p.with(modeling, func(ctx context.Context, c *client.Client, args []string) error {
 			s, err := p.session(ctx, c, args[0])
 			if err != nil {
 				return err

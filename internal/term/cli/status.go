@@ -21,7 +21,7 @@ func (p gatewayCommands) statusCommand() *cobra.Command {
 		GroupID: "gateway",
 		Short:   "Show the status: home, store, gateway, agents, latest sessions",
 		Example: "  firn status\n  firn status --json | jq .gateway", Args: none,
-		RunE: p.with(measuring, func(ctx context.Context, c *client.Client, _ []string) error {
+		RunE: p.with(modeling, func(ctx context.Context, c *client.Client, _ []string) error {
 			s, err := c.Status(ctx)
 			if err != nil {
 				return err

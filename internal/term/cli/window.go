@@ -35,7 +35,7 @@ to bring them back. --as prints the exact request for a provider.
 	}
 	cmd.Flags().BoolVar(&diff, "diff", false, "show which entries are in the window and which are not")
 	cmd.Flags().StringVar(&as, "as", "", "print the request for a `provider`: anthropic or openai")
-	cmd.RunE = p.with(measuring, func(ctx context.Context, c *client.Client, args []string) error {
+	cmd.RunE = p.with(modeling, func(ctx context.Context, c *client.Client, args []string) error {
 		if as != "" && diff {
 			return usage(cmd, "--diff and --as cannot be combined")
 		}

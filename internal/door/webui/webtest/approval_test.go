@@ -55,6 +55,15 @@ func TestApproval(t *testing.T) {
 	b.click("button", "Allow")
 	b.see("Done: created hello.txt")
 	b.gone("+hello")
+	other, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	outside := filepath.Join(other, "b.txt")
+	b.send("write out to " + outside)
+	b.see("Outside the workspace: " + outside)
+	b.click("button", "Allow")
+	b.see("Done: created " + outside)
 	b.send("write more to more.txt")
 	b.see("+more")
 	b.fill("textbox", "Reason for denying", "not now")

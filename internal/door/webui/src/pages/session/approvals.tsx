@@ -38,6 +38,11 @@ function Question({ talk, approval }: { talk: Talk; approval: Approval }) {
       <p class="approval-title">
         Allow <code>{approval.name}</code>?
       </p>
+      {approval.outside && (
+        <p class="approval-outside">
+          Outside the workspace: <code>{approval.outside}</code>
+        </p>
+      )}
       {approval.diff ? <Diff text={approval.diff} /> : <pre class="diff-text">{argumentText(approval.arguments)}</pre>}
       <div class="approval-foot">
         <button type="button" class="button primary" disabled={busy} onClick={() => void answer("allow")}>
