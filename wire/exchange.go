@@ -93,8 +93,11 @@ const NoMessageYet = "the transcript has no message yet"
 type Imported struct {
 	Session Session `json:"session"`
 	// Added is the number of new entries; zero if all were already there.
-	Added    int64    `json:"added"`
-	Fidelity Fidelity `json:"fidelity"`
+	Added int64 `json:"added"`
+	// Branch is the last of the new entries if they are on another branch than the head:
+	// the session was continued in firn too. The head stays where it was.
+	Branch   firn.EntryID `json:"branch,omitempty"`
+	Fidelity Fidelity     `json:"fidelity"`
 }
 
 // Format is a format that sessions can be imported from and exported to.

@@ -127,3 +127,52 @@ func owner(tool string) string {
 	}
 	return tool
 }
+
+// TestContinuedInBoth continues a mirrored session in firn and then in the tool. The next
+// mirroring adds the tool's messages on a branch: they are found, and the head stays.
+func TestContinuedInBoth(t *testing.T) {
+	home, user := t.TempDir(), t.TempDir()
+	const id = "5f6f4c7e-1111-4222-8333-444455556666"
+	file := filepath.Join(user, ".claude/projects/-w", id+".jsonl")
+	var lines []string
+	say := func(uuid, parent, text string) {
+		t.Helper()
+		lines = append(lines, `{"parentUuid":`+parent+`,"isSidechain":false,"userType":"external","cwd":"/w","sessionId":"`+id+`","version":"2.0.0","type":"user","message":{"role":"user","content":"`+text+`"},"uuid":"`+uuid+`","timestamp":"2026-01-02T03:04:05.000Z"}`+"\n")
+		historytest.Put(t, filepath.Dir(file), filepath.Base(file), strings.Join(lines, ""))
+	}
+	run := func(args ...string) string {
+		t.Helper()
+		cmd := firnCommand(home, args...)
+		cmd.Env = append(cmd.Env, "HOME="+user, "CLAUDE_CONFIG_DIR=", "FIRN_MODEL=firn/offline")
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("firn %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	say("u1", "null", "about penguins")
+	run("adopt", "--yes")
+	run("chat", "-r", id, "-p", "what is 6*7")
+	say("u2", `"u1"`, "about walruses")
+	if out := run("adopt", "--yes"); !strings.Contains(out, "1 entry added on another branch") || !strings.Contains(out, "firn rewind "+id+" u2") {
+		t.Errorf("adopt printed %s", out)
+	}
+	if out := run("search", "walruses"); !strings.Contains(out, "about walruses") {
+		t.Errorf("search printed %s", out)
+	}
+	say("u3", `"u2"`, "about seals")
+	if out := run("import", file); !strings.Contains(out, "on another branch") || !strings.Contains(out, "to continue there: firn rewind") {
+		t.Errorf("import printed %s", out)
+	}
+	if out := run("cat", id); !strings.Contains(out, "6*7 = 42") || strings.Contains(out, "seals") {
+		t.Errorf("the branch is %s", out)
+	}
+	if out := run("adopt", "--yes"); strings.Contains(out, id) {
+		t.Errorf("adopt again printed %s", out)
+	}
+	run("rewind", id, "u3")
+	if out := run("cat", id); !strings.Contains(out, "about seals") || strings.Contains(out, "6*7") {
+		t.Errorf("the other branch is %s", out)
+	}
+	verify(t, home)
+}

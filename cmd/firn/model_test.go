@@ -73,3 +73,35 @@ func firstLines(text string, n int) string {
 	lines := strings.SplitAfter(text, "\n")
 	return strings.Join(lines[:min(n, len(lines))], "")
 }
+
+// TestModelOfASession checks that firn show names the detected model, that a new session has
+// the configured one though /model chose another one before, and that a chat says if its
+// session is archived.
+func TestModelOfASession(t *testing.T) {
+	home, dir, url := t.TempDir(), t.TempDir(), localServer(t)
+	run := func(input string, args ...string) string {
+		t.Helper()
+		cmd := exec.Command("firn", args...)
+		cmd.Env = []string{"PATH=" + os.Getenv("PATH"), "HOME=" + t.TempDir(), testDetectLimit + "=1m", "FIRN_HOME=" + home, "FIRN_PROVIDERS__OLLAMA__URL=" + url}
+		cmd.Dir, cmd.Stdin = dir, strings.NewReader(input)
+		out, err := cmd.CombinedOutput()
+		if err != nil {
+			t.Fatalf("firn %v: %v\n%s", args, err, out)
+		}
+		return string(out)
+	}
+	run("hello\n", "chat")
+	if out := run("", "show", "-"); !strings.Contains(out, "ollama/qwen3:8b") {
+		t.Errorf("show printed %s", out)
+	}
+	if out := run("/model firn/offline\nwhat is 6*7\n/new\nwhat is 7*7\n", "chat"); !strings.Contains(out, "6*7 = 42") || !strings.Contains(out, "7*7 = 49") {
+		t.Errorf("/new did not keep the model: %s", out)
+	}
+	if out := run("hello\n", "chat", "--new"); !strings.Contains(out, "a local answer") || strings.Contains(out, "firn/offline") {
+		t.Errorf("--new printed %s", out)
+	}
+	run("", "archive", "-")
+	if out := run("", "chat"); !strings.Contains(out, "this session is archived; to list it again: firn archive --undo ") {
+		t.Errorf("a chat in an archived session printed %s", out)
+	}
+}

@@ -48,7 +48,8 @@ func (g *exchanger) tool(name string) (dialect.Tool, error) {
 }
 
 // Import stores a transcript of any format as a session. Entries that the session already
-// has are skipped, so an interrupted import can be repeated. The body is streamed.
+// has are skipped, so an interrupted import can be repeated. If the session was continued in
+// firn meanwhile, the head stays there. The body is streamed.
 func (g *exchanger) Import(ctx context.Context, in wire.Import, body io.Reader) (wire.Imported, error) {
 	if in.Agent != "" && firn.ID(in.Agent).Check() != nil {
 		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("invalid agent name %q", in.Agent)}
@@ -63,6 +64,10 @@ func (g *exchanger) Import(ctx context.Context, in wire.Import, body io.Reader) 
 	if err != nil {
 		return wire.Imported{}, err
 	}
+	before, err := g.headBeforeImport(ctx, id, tool.Name())
+	if err != nil {
+		return wire.Imported{}, err
+	}
 	added, err := convert.Import(ctx, g.Store, id, src, report)
 	if err != nil {
 		return wire.Imported{}, importConflict(err, id)
@@ -73,11 +78,15 @@ func (g *exchanger) Import(ctx context.Context, in wire.Import, body io.Reader) 
 	if err := g.setImportedTitle(ctx, id, in.Title, added); err != nil {
 		return wire.Imported{}, err
 	}
+	branch, err := g.keepHead(ctx, id, before, added)
+	if err != nil {
+		return wire.Imported{}, err
+	}
 	if err := g.checkpoint(ctx, id, added); err != nil {
 		return wire.Imported{}, err
 	}
 	session, err := g.reader.Session(ctx, string(id))
-	return wire.Imported{Session: session, Added: added, Fidelity: convert.Fidelity(tool.Name(), dialect.Native, nil, report)}, err
+	return wire.Imported{Session: session, Added: added, Branch: branch, Fidelity: convert.Fidelity(tool.Name(), dialect.Native, nil, report)}, err
 }
 
 // checkpoint stores the counters of an imported session, so that lists need not read all of

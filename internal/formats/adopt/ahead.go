@@ -13,8 +13,10 @@ import (
 // entries of the tool that firn's copy lacks.
 type Diverged struct {
 	ID firn.ID
-	// File is its last part in the mirror.
-	File string
+	// Title is the title that the tool's index has; may be empty.
+	Title string
+	// Files are its parts in the mirror.
+	Files []string
 }
 
 // Diverged returns the sessions among the grown files of which firn has its own copy, as
@@ -32,7 +34,11 @@ func (m *Mirror) Diverged(own func(firn.ID) bool, grown []string) []Diverged {
 			continue
 		}
 		if own(t.ID) {
-			all = append(all, Diverged{t.ID, filepath.Join(m.Dir, filepath.FromSlash(t.Parts[len(t.Parts)-1]))})
+			d := Diverged{ID: t.ID, Title: t.Title}
+			for _, part := range t.Parts {
+				d.Files = append(d.Files, filepath.Join(m.Dir, filepath.FromSlash(part)))
+			}
+			all = append(all, d)
 		}
 	}
 	return all

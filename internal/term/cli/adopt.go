@@ -18,6 +18,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 	"firn.dev/internal/formats/dialects"
 	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
 )
 
 // sourcesDir is the directory of mirrors in a home.
@@ -39,7 +40,8 @@ Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush, Goose, Cline and
 Roo Code. The list shows the sessions found and when the tool will delete them.
 With --yes, firn keeps a mirror in its home, and firn ls, show, search and chat
 include these sessions. Originals are only read, and sessions that a tool deletes
-later stay in the mirror. Only transcripts and their metadata are copied, never
+later stay in the mirror. If a session was continued in firn too, the messages of
+the tool are added on another branch of it. Only transcripts and their metadata are copied, never
 API keys or settings. If --home is another tool's directory, that directory is
 mirrored into firn's own home.
 
@@ -267,10 +269,16 @@ type adopted struct {
 	Ahead []ahead `json:"ahead,omitempty"`
 }
 
-// ahead is a session with messages in the tool's file that firn's own copy lacks.
+// ahead is a session with messages in the tool's file that firn's own copy lacked.
 type ahead struct {
 	Session firn.ID `json:"session"`
 	File    string  `json:"file"`
+	// Added is the number of entries that were added to firn's copy, Branch the last of them
+	// if they are on another branch than the head.
+	Added  int64        `json:"added"`
+	Branch firn.EntryID `json:"branch,omitempty"`
+	// Error is why they could not be added; empty if they were.
+	Error string `json:"error,omitempty"`
 }
 
 // unadopted is a file that could not be mirrored.
@@ -340,8 +348,8 @@ func (p adoptCommands) mirrorAll(ctx context.Context, home string, found []adopt
 		done, err := m.Run(ctx)
 		show.Clear()
 		result := adoptedOf(m, done)
-		for _, a := range m.Diverged(p.ownSession(ctx, home), done.Longer) {
-			result.Ahead = append(result.Ahead, ahead{a.ID, a.File})
+		for _, d := range m.Diverged(p.ownSession(ctx, home), done.Longer) {
+			result.Ahead = append(result.Ahead, p.importAhead(ctx, home, m.Tool, d))
 		}
 		results = append(results, result)
 		if err != nil {
@@ -364,6 +372,38 @@ func (p adoptCommands) ownSession(ctx context.Context, home string) func(firn.ID
 		s, err := c.Session(ctx, string(id))
 		return release() == nil && err == nil && s.ID == id && s.Source == ""
 	}
+}
+
+// importAhead adds the messages of a tool to firn's own copy of a session, on a branch.
+func (p adoptCommands) importAhead(ctx context.Context, home string, tool dialect.Tool, d adopt.Diverged) ahead {
+	a := ahead{Session: d.ID, File: d.Files[len(d.Files)-1]}
+	ours := *p.program
+	ours.home = home
+	c, release, err := ours.connect(ctx, GatewayOptions{Report: func(string) {}})
+	if err == nil {
+		var done wire.Imported
+		in := wire.Import{From: string(tool.Name()), ID: d.ID, Title: d.Title, Name: filepath.Base(d.Files[0])}
+		done, err = exchangeCommands{&ours}.importOne(ctx, c, transcript{in: in, files: d.Files}, func(int64) {})
+		a.Added, a.Branch = done.Added, done.Branch
+		err = errors.Join(err, release())
+	}
+	if err != nil {
+		a.Error = prose.OneLine(err.Error(), 200)
+	}
+	return a
+}
+
+// aheadText describes a session that was continued both in firn and in a tool.
+func aheadText(tool dialect.Name, a ahead) string {
+	switch {
+	case a.Error != "":
+		return fmt.Sprintf("  %s was continued both in firn and in %s; the messages from %s could not be added: %s\n    to try again: firn import %s\n", a.Session, tool, tool, a.Error, quote(a.File))
+	case a.Branch != "":
+		return fmt.Sprintf("  %s was continued both in firn and in %s: %s on another branch\n    to continue there: firn rewind %s %s\n", a.Session, tool, addedText(a.Added), a.Session, a.Branch)
+	case a.Added == 0:
+		return ""
+	}
+	return fmt.Sprintf("  %s: %s to firn's copy\n", a.Session, addedText(a.Added))
 }
 
 // adoptedOf returns the result of a mirror run.
@@ -398,7 +438,7 @@ func adoptedText(results []adopted) string {
 			fmt.Fprintf(&b, "  %s damaged in the mirror: copied again\n", prose.Plural(r.Healed, "file"))
 		}
 		for _, a := range r.Ahead {
-			fmt.Fprintf(&b, "  %s was continued both in firn and in %s: firn shows its own copy\n    to add the messages from %s: firn import %s\n", a.Session, r.Tool, r.Tool, a.File)
+			b.WriteString(aheadText(r.Tool, a))
 		}
 		if len(r.Failed) > 0 {
 			fmt.Fprintf(&b, "  not mirrored: %s\n", prose.Count(len(r.Failed), "file or directory", "files or directories"))

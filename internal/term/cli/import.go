@@ -379,6 +379,7 @@ func importedText(results []wire.Imported, failed int) string {
 		r := results[0]
 		fmt.Fprintf(&b, "%s %s · %s\n", prose.Short(r.Session.ID), title(r.Session), addedText(r.Added))
 		b.WriteString(fidelityText(r.Fidelity, ""))
+		b.WriteString(branchText(r))
 		fmt.Fprintf(&b, "to resume it: firn chat --resume %s\n", prose.Short(r.Session.ID))
 		return b.String()
 	}
@@ -398,10 +399,21 @@ func importedText(results []wire.Imported, failed int) string {
 	if sum.Damaged > 0 {
 		fmt.Fprintf(&b, "  not read: %s\n", prose.Plural(int(sum.Damaged), "place"))
 	}
+	for _, r := range results {
+		b.WriteString(branchText(r))
+	}
 	if failed > 0 {
 		fmt.Fprintf(&b, "  failed: %s\n", prose.Plural(failed, "transcript"))
 	}
 	return b.String()
+}
+
+// branchText describes entries that are on another branch than the head.
+func branchText(r wire.Imported) string {
+	if r.Branch == "" {
+		return ""
+	}
+	return fmt.Sprintf("  %s was continued in firn too: the new entries are on another branch\n    to continue there: firn rewind %s %s\n", prose.Short(r.Session.ID), prose.Short(r.Session.ID), r.Branch)
 }
 
 func addedText(n int64) string {

@@ -64,6 +64,7 @@ export interface Approval {
   digest: string;
   effect?: string;
   name: string;
+  outside?: string;
   rule?: string;
 }
 
@@ -236,6 +237,7 @@ export interface ClientTools {
   added?: boolean;
   directory?: string;
   instructions?: string[];
+  outside?: boolean;
   secret: string;
   tools: ClientTool[] | null;
 }
@@ -656,6 +658,7 @@ export interface Image {
 
 export interface Imported {
   added: number;
+  branch?: string;
   fidelity: Fidelity;
   session: Session;
 }
@@ -910,6 +913,7 @@ export interface NewNote {
 export interface NewSession {
   agent?: string;
   cwd?: string;
+  defaults?: boolean;
   fresh?: boolean;
   key?: string;
   title?: string;

@@ -5,6 +5,7 @@ import { free, shell } from "../../format";
 import { CopyCLI, Dialog, Problem } from "../../ui";
 import type { Agent, Page } from "../../wire";
 import { CompactionDiff } from "./diff";
+import { FileRewind } from "./filerewind";
 import { ModelPicker } from "./models";
 import type { Talk } from "./talk";
 import { TimelineDialog } from "./timeline";
@@ -27,6 +28,8 @@ export function LogDialogs({ talk }: { talk: Talk }) {
       return <ModelPicker title="Retry with another model" current={modelOf(talk)} choose={(m) => void talk.again(a.entry, m)} close={close} />;
     case "agent":
       return <AgentDialog talk={talk} close={close} />;
+    case "files":
+      return <FileRewind key={a.entry} talk={talk} entry={a.entry} close={close} />;
     case "timeline":
       return <TimelineDialog key={a.entry} talk={talk} entry={a.entry} close={close} />;
     case "compaction":

@@ -107,6 +107,7 @@ function RealMenu({ item, talk }: Props) {
         writes && { label: card.label ? "Change label…" : "Label…", run: () => (talk.asking.value = { what: "label", entry: id, label: card.label ?? "" }) },
         writes && { label: "Fork here", cli: `firn fork ${s} --at ${e}`, run: () => void talk.fork(id) },
         writes && { label: "Rewind here", cli: `firn rewind ${s} ${e}`, disabled: busy, run: () => void talk.rewind(id) },
+        writes && { label: "Rewind files…", cli: `firn rewind ${s} ${e} --files`, disabled: busy, run: () => (talk.asking.value = { what: "files", entry: id }) },
         writes &&
           (card.hidden || item.out === "tombstoned"
             ? { label: "Unhide", cli: `firn restore ${s} ${e}`, run: () => void talk.show(id) }

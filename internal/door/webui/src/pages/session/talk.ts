@@ -20,6 +20,8 @@ export type Asking =
   | { what: "model" }
   // timeline shows the steps of the turn that an entry belongs to.
   | { what: "timeline"; entry: string }
+  // files shows what a rewind does to files.
+  | { what: "files"; entry: string }
   // retry chooses the model of the next answer to a message.
   | { what: "retry"; entry: string };
 
@@ -115,7 +117,8 @@ export class Talk {
   }
 
   // rewind continues from an entry. The user's next message is put into the composer for editing.
-  async rewind(to: string, by: { back?: number } = {}): Promise<void> {
+  // files takes back what was done to files before, and note describes it.
+  async rewind(to: string, by: { back?: number; files?: () => Promise<unknown>; note?: string } = {}): Promise<void> {
     const moved = await rewind(this.id, to, by.back);
     if (!moved) return;
     if (moved.text && !this.draft.value) this.write(moved.text);
@@ -123,8 +126,8 @@ export class Talk {
     this.focus();
     const back = moved.from;
     notify(
-      moved.left ? `Rewound to here; ${moved.left} entries left on a branch` : "Rewound to here",
-      back ? () => this.forward(back, moved.text ?? "") : undefined,
+      (moved.left ? `Rewound to here; ${moved.left} entries left on a branch` : "Rewound to here") + (by.note ? "; " + by.note : ""),
+      back ? () => this.forward(back, moved.text ?? "").then(by.files) : undefined,
       "rewind " + this.id,
     );
   }
@@ -253,6 +256,7 @@ export class Talk {
       ["Label", `firn label ${s} ${e} NAME`],
       ["Fork here", `firn fork ${s} --at ${e}`],
       ["Rewind here", `firn rewind ${s} ${e}`],
+      ["Show what a rewind does to files", `firn rewind ${s} ${e} --files --plan`],
       ["Hide", `firn rm ${s} --entry ${e}`],
       ["Unhide", `firn restore ${s} ${e}`],
     ];
