@@ -48,7 +48,7 @@ func (t *turnUpdates) askPermission(ctx context.Context, session firn.ID, q wire
 func permissionRequest(id sdk.SessionId, q wire.Approval) sdk.RequestPermissionRequest {
 	title, kind, status := prose.OneLine(q.Name+" "+short(q.Arguments), 120), kindOf(q.Name), sdk.ToolCallStatusPending
 	if q.Outside != "" {
-		title = prose.Clean(q.Name)+" outside the workspace: "+prose.Path(q.Outside)
+		title = prose.Clean(q.Name) + " outside the workspace: " + prose.Path(q.Outside)
 	}
 	call := sdk.ToolCallUpdate{ToolCallId: sdk.ToolCallId(q.Call), Title: &title, Kind: &kind, Status: &status}
 	var input any

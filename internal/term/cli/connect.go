@@ -92,7 +92,7 @@ func (p *program) with(why purpose, do func(ctx context.Context, c *client.Clien
 		if why == measuring || why == modeling {
 			if dir, err := (&chatFlags{}).directory(); err == nil {
 				o.Tools = &Tools{Workspace: dir}
-				o.Choose = p.modelHere(cmd.Context(), why, dir)
+				o.Choose = modelHere(cmd.Context(), p, why, dir)
 			}
 		}
 		c, release, err := p.connect(cmd.Context(), o)
@@ -106,7 +106,7 @@ func (p *program) with(why purpose, do func(ctx context.Context, c *client.Clien
 
 // modelHere returns a function that adds the model which a chat in a directory would use to
 // the settings; nil if the command does not show it.
-func (p *program) modelHere(ctx context.Context, why purpose, dir string) func() (*config.Settings, error) {
+func modelHere(ctx context.Context, p *program, why purpose, dir string) func() (*config.Settings, error) {
 	if why != modeling || p.models == nil {
 		return nil
 	}

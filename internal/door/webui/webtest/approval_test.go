@@ -10,7 +10,7 @@ import (
 
 // TestApproval kills the gateway while a call waits for approval. The page of the next one
 // shows the same question with its diff; the call runs after a click, and a refusal gives
-// the agent why.
+// the agent why. What a call did to files can be taken back.
 func TestApproval(t *testing.T) {
 	t.Parallel()
 	home, err := newHome()
@@ -55,6 +55,24 @@ func TestApproval(t *testing.T) {
 	b.click("button", "Allow")
 	b.see("Done: created hello.txt")
 	b.gone("+hello")
+	// A rewind of the files shows its diff, and can be undone.
+	b.menuOf("write hello to hello.txt", "Rewind files…")
+	b.see("Delete " + filepath.Join(work, "hello.txt"))
+	b.see("-hello")
+	b.click("button", "Files only")
+	b.see("1 file restored")
+	if _, err := os.Stat(filepath.Join(work, "hello.txt")); err == nil {
+		t.Error("the file is still there")
+	}
+	b.click("button", "Undo")
+	b.gone("1 file restored")
+	b.menuOf("write hello to hello.txt", "Rewind files…")
+	b.see("-hello")
+	b.click("button", "Files and conversation")
+	b.see("1 file restored")
+	b.gone("Done: created hello.txt")
+	b.click("button", "Undo")
+	b.see("Done: created hello.txt")
 	other, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -69,6 +87,9 @@ func TestApproval(t *testing.T) {
 	b.fill("textbox", "Reason for denying", "not now")
 	b.click("button", "Deny")
 	b.see("the user denied it: not now")
+	if data, err := os.ReadFile(filepath.Join(work, "hello.txt")); err != nil || string(data) != "hello" {
+		t.Errorf("after the undo the file has %q, %v", data, err)
+	}
 	if _, err := os.Stat(filepath.Join(work, "more.txt")); err == nil {
 		t.Error("a refused write was made")
 	}

@@ -137,7 +137,7 @@ func TestReadOnly(t *testing.T) {
 	s := plainServer(t)
 	id := s.newSession(t, "Only looking", "A question to look at.")
 	b := s.login(t, "--read")
-	const writing = `webtest.all("any", /^(Send|Stop|Queue|Retry|New session|Rename|Tags?…|Fork|Fork here|Rewind here|Hide|Hide from.*|Compact…?|Undo|Redo|Label…|Archive|Restore|Continue here|Forget|Edit|Remember|Dream now|Reset|Point to.*|Verify|Run|Revoke|New token.*|Create.*|Message|Enforce|Delete|Remove)$/i).map(webtest.name)`
+	const writing = `webtest.all("any", /^(Send|Stop|Queue|Retry|New session|Rename|Tags?…|Fork|Fork here|Rewind here|Rewind files…|Hide|Hide from.*|Compact…?|Undo|Redo|Label…|Archive|Restore|Continue here|Forget|Edit|Remember|Dream now|Reset|Point to.*|Verify|Run|Revoke|New token.*|Create.*|Message|Enforce|Delete|Remove)$/i).map(webtest.name)`
 	for name, path := range pages {
 		if name == "no session" || name == "no page" {
 			continue
