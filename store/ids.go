@@ -47,6 +47,8 @@ type IDs struct {
 	// low is the smallest known native ID without a mark, high the greatest known native
 	// ID.
 	low, high uint64
+	// newest is the ID of high, empty if it has to be formatted.
+	newest firn.EntryID
 }
 
 // lateness is how much smaller than an earlier ID an unmarked ID may be: one hour, in the
@@ -68,7 +70,11 @@ func (x *IDs) Reset(end Pos) {
 
 // Add records the ID of an entry appended at the end.
 func (x *IDs) Add(e *firn.Entry) {
+	before := x.high
 	x.addID(e.ID, isMarked(e))
+	if x.high > before {
+		x.newest = e.ID
+	}
 }
 
 // addID records an ID.
@@ -81,7 +87,9 @@ func (x *IDs) addID(id firn.EntryID, marked bool) {
 		return
 	}
 	x.own[n] = struct{}{}
-	x.high = max(x.high, n)
+	if n > x.high {
+		x.high, x.newest = n, ""
+	}
 	if !marked && (x.low == 0 || n < x.low) {
 		x.low = n
 	}
@@ -89,14 +97,15 @@ func (x *IDs) addID(id firn.EntryID, marked bool) {
 
 // Newest returns the greatest known native ID; empty if there is none.
 func (x *IDs) Newest() firn.EntryID {
-	if x.high == 0 {
-		return ""
+	if x.high == 0 || x.newest != "" {
+		return x.newest
 	}
 	var b [13]byte
 	for i, n := len(b)-1, x.high; i >= 0; i, n = i-1, n>>5 {
 		b[i] = entryid.Digits[n&31]
 	}
-	return firn.EntryID(b[:])
+	x.newest = firn.EntryID(b[:])
+	return x.newest
 }
 
 // Has reports whether an ID is known to be in use. Only part of the session may be known.

@@ -47,7 +47,7 @@ func measures() []measure {
 		{"grep 20 MB against reading it: time", grepTime},
 		{"search: allocations of a query", searchAllocs},
 		{"a turn, all but the model: allocations", turnAllocs},
-		{"ten turns on 20 MB that nobody counted: bytes read for each there are", turnBytes},
+		{"ten turns on 20 MB without counters: bytes read for each byte", turnBytes},
 	}
 }
 

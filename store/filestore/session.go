@@ -36,7 +36,8 @@ type session struct {
 	isNew bool     // nothing is written yet
 	head  firn.EntryID
 	ids   store.IDs
-	buf   []byte // for encoding; nil while an append uses it
+	use   func(id firn.EntryID) (store.Use, error) // looks an ID up in ids; made once
+	buf   []byte                                   // for encoding; nil while an append uses it
 	chain chainEnd
 
 	now, touched time.Time // time of the latest append, and of the latest one passed to touch
@@ -241,8 +242,10 @@ func (s *session) onlyBlanks(from, to firn.Pos) bool {
 }
 
 func (s *session) tail() store.Tail {
-	use := func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, s.readBack) }
-	return store.Tail{Session: s.id, New: s.isNew, Head: s.head, Newest: s.ids.Newest(), Use: use}
+	if s.use == nil {
+		s.use = func(id firn.EntryID) (store.Use, error) { return s.ids.Use(id, s.readBack) }
+	}
+	return store.Tail{Session: s.id, New: s.isNew, Head: s.head, Newest: s.ids.Newest(), Use: s.use}
 }
 
 // advance updates the state after an append.

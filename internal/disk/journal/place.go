@@ -4,6 +4,7 @@ import (
 	"errors"
 	"fmt"
 	"io/fs"
+	"strconv"
 	"strings"
 
 	"firn.dev"
@@ -37,7 +38,7 @@ func PartPath(base string, part int) string {
 		return base
 	}
 	stem, ext := cutExt(base)
-	return fmt.Sprintf("%s_part%d%s", stem, part+1, ext)
+	return stem + "_part" + strconv.Itoa(part+1) + ext
 }
 
 // BasePath is the inverse of PartPath: it returns the path of the first part of the journal
