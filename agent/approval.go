@@ -75,7 +75,7 @@ type Answer struct {
 	// Allow is true for yes. Reason is sent to the model after a no.
 	Allow  bool   `json:"allow"`
 	Reason string `json:"reason,omitempty"`
-	// Scope and Rule describe an answer that applies to later calls too, By who gave it.
+	// Scope and Rule describe an answer that applies to later calls too, By names its author.
 	// They are recorded and have no effect here.
 	Scope string          `json:"scope,omitempty"`
 	Rule  string          `json:"rule,omitempty"`
@@ -127,7 +127,7 @@ func noteApproval(c *firn.Custom, asked map[string]Question, closed map[string]b
 }
 
 // pendingOf returns the questions about calls without an answer and a result. A question
-// whose digest is not that of its call is not one about it.
+// whose digest differs from that of the call is ignored.
 func pendingOf(calls []firn.ToolCall, asked map[string]Question, closed map[string]bool) []Question {
 	var pending []Question
 	for _, call := range calls {

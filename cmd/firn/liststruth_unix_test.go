@@ -158,8 +158,8 @@ func (r *transcriptReader) properties(h store.Holding) listing {
 	}
 }
 
-// leavesOf counts the ends of branches: entries that nothing follows. A head entry is
-// none, and follows nothing unless something follows it.
+// leavesOf counts the ends of branches: entries that nothing follows. A head entry is not
+// an end, and counts as a child only if another entry follows it.
 func leavesOf(tree *firn.Tree) (int, string) {
 	followed := make(map[int]bool)
 	for i := tree.Len() - 1; i >= 0; i-- {
@@ -207,7 +207,7 @@ func formatListed(s wire.Session, want listing) string {
 	return spell(s, strings.Join(s.Tags, ","))
 }
 
-// latestOf is the session that was added to last, of those that are listed.
+// latestOf returns the listed session that was appended to last.
 func latestOf(all map[firn.ID]listing) (latest firn.ID) {
 	for id, w := range all {
 		if w.listed && (latest == "" || w.updated.After(all[latest].updated) || w.updated.Equal(all[latest].updated) && id < latest) {

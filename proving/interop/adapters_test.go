@@ -143,8 +143,8 @@ type chatReply struct {
 	Waiting                bool
 }
 
-// say sends a question to a chat, which must answer.
-func say(t *testing.T, d *driver, question string) chatReply {
+// askChat sends a question to a chat, which must answer.
+func askChat(t *testing.T, d *driver, question string) chatReply {
 	t.Helper()
 	var reply chatReply
 	if d.exchange(t, map[string]string{"say": question}, &reply); reply.Error != "" {
@@ -169,16 +169,16 @@ func TestAdapterChats(t *testing.T) {
 				return startDriver(t, framework, a.env(plainEnv(t.TempDir())), filepath.Join(a.dir, "chat.mjs"), framework, "Chat 1/ü")
 			}
 			d := start()
-			if got := say(t, d, first); got.Answer != "You asked: "+first {
+			if got := askChat(t, d, first); got.Answer != "You asked: "+first {
 				t.Errorf("the answer is %q", got.Answer)
 			}
-			if !say(t, d, "hang").Waiting {
+			if !askChat(t, d, "hang").Waiting {
 				t.Error("the model was not asked")
 			}
 			d.kill()
 			restart()
 			d = start()
-			if got := say(t, d, second); got.Answer != "You asked: "+want.resumed {
+			if got := askChat(t, d, second); got.Answer != "You asked: "+want.resumed {
 				t.Errorf("the answer after the kill is %q", got.Answer)
 			}
 			a.mustShow(t, framework, first, second)
@@ -239,14 +239,14 @@ func TestClaudeSDKResumesFromStore(t *testing.T) {
 	}
 	const first, second = "where is the lighthouse", "and who keeps it"
 	d := start(here, newProvider(t, "At the cape."))
-	reply := say(t, d, first)
+	reply := askChat(t, d, first)
 	if reply.Answer != "At the cape." || reply.Session == "" {
 		t.Fatalf("the SDK answers %+v", reply)
 	}
 	d.kill()
 	a.restart(t)
 	f := newProvider(t, "Ada does.")
-	if got := say(t, start(elsewhere, f, reply.Session), second); got.Answer != "Ada does." || got.Session != reply.Session {
+	if got := askChat(t, start(elsewhere, f, reply.Session), second); got.Answer != "Ada does." || got.Session != reply.Session {
 		t.Errorf("the resumed SDK answers %+v", got)
 	}
 	sent := strings.Join(f.flat(t), "\n")

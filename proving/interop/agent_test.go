@@ -21,7 +21,7 @@ func agentTalk(t *testing.T, s *session) {
 		Store: s.st, Model: offline.New(offline.Options{}), System: "Be good.", Tools: []tool.Tool{tool.Calc()},
 		Compaction: compact.Settings{KeepRecent: 50},
 	}
-	say := func(text string) {
+	send := func(text string) {
 		for _, err := range a.Run(t.Context(), s.id, agent.TextInput(text)) {
 			if err != nil {
 				t.Fatal(err)
@@ -29,23 +29,23 @@ func agentTalk(t *testing.T, s *session) {
 		}
 		a.Wait()
 	}
-	say("Hello, my name is Ada. Never forget that.")
-	say("what is 12*7?")
+	send("Hello, my name is Ada. Never forget that.")
+	send("what is 12*7?")
 	first := s.path(t).Entries[0].ID
 	s.append(t, firn.NewEntry(&firn.Label{Target: first, Name: "pin"}))
 	for range 5 {
-		say("what is 3+4? " + strings.Repeat("and so on ", 20))
+		send("what is 3+4? " + strings.Repeat("and so on ", 20))
 	}
 	if _, err := a.Compact(t.Context(), s.id, "heed the sums"); err != nil {
 		t.Fatal(err)
 	}
-	say("what is my name?")
+	send("what is my name?")
 	head := s.path(t).Head
-	say("what is 1+1?")
+	send("what is 1+1?")
 	if _, err := a.Move(t.Context(), s.id, head, true); err != nil {
 		t.Fatal(err)
 	}
-	say("and now?")
+	send("and now?")
 	if err := a.Close(); err != nil {
 		t.Fatal(err)
 	}

@@ -35,8 +35,8 @@ func newTelegram(t *testing.T) (*telegram, string) {
 	return f, server.URL
 }
 
-// say sends a message of a user. text is in a chat of a type; topic may be zero.
-func (f *telegram) say(id int, kind string, chat, topic int, text string) {
+// sendMessage sends a message of a user. text is in a chat of a type; topic may be zero.
+func (f *telegram) sendMessage(id int, kind string, chat, topic int, text string) {
 	f.mu.Lock()
 	defer f.mu.Unlock()
 	m := map[string]any{"message_id": id, "date": 1, "chat": map[string]any{"id": chat, "type": kind, "title": "Trip"}, "from": map[string]any{"id": 7, "is_bot": false, "first_name": "Ann", "last_name": "Lee"}, "text": text}
@@ -161,11 +161,11 @@ func TestTelegramBridge(t *testing.T) {
 		return cmd
 	}
 	running := start()
-	f.say(1, "private", 7, 0, "what is 6*7?")
+	f.sendMessage(1, "private", 7, 0, "what is 6*7?")
 	if got := f.next(); !strings.HasPrefix(got, "7/0 ") || !strings.Contains(got, "42") {
 		t.Errorf("the answer is %q", got)
 	}
-	f.say(2, "supergroup", -100, 5, "what is 2*3?")
+	f.sendMessage(2, "supergroup", -100, 5, "what is 2*3?")
 	if got := f.next(); !strings.HasPrefix(got, "-100/5 ") || !strings.Contains(got, "6") {
 		t.Errorf("the answer in a topic is %q", got)
 	}
@@ -179,8 +179,8 @@ func TestTelegramBridge(t *testing.T) {
 		return true
 	}
 	f.mu.Unlock()
-	f.say(20, "private", 8, 0, "what is 1*1?")
-	f.say(21, "private", 7, 0, "what is 3*3?")
+	f.sendMessage(20, "private", 8, 0, "what is 1*1?")
+	f.sendMessage(21, "private", 7, 0, "what is 3*3?")
 	if got := f.next(); !strings.HasPrefix(got, "7/0 ") && !strings.HasPrefix(got, "8/0 ") {
 		t.Errorf("beside a chat that has blocked the bot: %q", got)
 	}
@@ -194,7 +194,7 @@ func TestTelegramBridge(t *testing.T) {
 		return true
 	}
 	f.mu.Unlock()
-	f.say(30, "private", 7, 0, "what is 8*8?")
+	f.sendMessage(30, "private", 7, 0, "what is 8*8?")
 	f.wait(asked)
 	_ = running.Process.Kill()
 	_ = running.Wait()

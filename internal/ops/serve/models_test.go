@@ -144,7 +144,7 @@ window = 9000
 	}
 	known := m.Known()
 	if len(known) < 5 || known[0].ID != OfflineModel || known[0].Window != 9000 {
-		t.Errorf("known are %v", known)
+		t.Errorf("the known models are %v", known)
 	}
 }
 
@@ -161,7 +161,7 @@ func TestEncode(t *testing.T) {
 		}
 		body, err := encode(model, provider.Request{Window: window.Window{Items: []window.Item{{Message: text}}}})
 		if err != nil || !json.Valid(body) || !strings.Contains(string(body), want) || !strings.Contains(string(body), "Is anybody there?") {
-			t.Errorf("for %s is sent %s, %v", name, body, err)
+			t.Errorf("the request for %s is %s, %v", name, body, err)
 		}
 	}
 	model, err := m.Named("")

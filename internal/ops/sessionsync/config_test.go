@@ -80,7 +80,7 @@ func (c copying) Mark(ctx context.Context, now store.Holding, want Marks, erase 
 func TestOneReceipt(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
-	secret, again := d.a.say(id, "a password"), d.a.say(id, "a password again")
+	secret, again := d.a.addMessage(id, "a password"), d.a.addMessage(id, "a password again")
 	d.sync(d.a, d.b)
 	_, err := d.a.Purge(context.Background(), id, "leaked", secret)
 	check(t, err)

@@ -133,8 +133,8 @@ func (m *machine) sync(target Target, name string) *Report {
 	return r
 }
 
-// say appends a user message after the head and returns its ID.
-func (m *machine) say(id firn.ID, text string) firn.EntryID {
+// addMessage appends a user message after the head and returns its ID.
+func (m *machine) addMessage(id firn.ID, text string) firn.EntryID {
 	m.t.Helper()
 	return m.add(id, firn.Entry{Body: &firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: text}}, Time: m.now()}})
 }

@@ -36,10 +36,10 @@ func TestMachinesConverge(t *testing.T) {
 			for range 60 {
 				w.step()
 			}
-			w.settle()
+			w.syncUntilStable()
 			w.check()
 			w.restoreAll()
-			w.settle()
+			w.syncUntilStable()
 			w.check()
 		})
 	}
@@ -289,8 +289,8 @@ func (w *world) restoreAll() {
 	}
 }
 
-// settle syncs until nothing changes.
-func (w *world) settle() {
+// syncUntilStable syncs until nothing changes.
+func (w *world) syncUntilStable() {
 	for round := range 20 {
 		quiet := true
 		for n, target := range w.targets {

@@ -46,10 +46,10 @@ func TestRestoredFromBackup(t *testing.T) {
 	path := d.a.fileOf(id)
 	backup, err := os.ReadFile(path)
 	check(t, err)
-	lost := d.a.say(id, "two")
+	lost := d.a.addMessage(id, "two")
 	d.sync(d.a)
 	d.a.restoreFile(path, backup)
-	again := d.a.say(id, "three")
+	again := d.a.addMessage(id, "three")
 	r := d.sync(d.a)
 	if !hasProblem(r, "was replaced by another copy") || r.Imported != 1 || r.Published != 1 {
 		t.Errorf("the report is %+v", r)
@@ -79,13 +79,13 @@ func TestExcludedLater(t *testing.T) {
 		id := firn.NewID()
 		_, err := d.a.Append(ctx, id, store.Start, firn.Entry{Body: &firn.Header{Session: id, CWD: "/home/ann/private/taxes"}})
 		check(t, err)
-		d.a.say(id, "about taxes")
+		d.a.addMessage(id, "about taxes")
 		ids = append(ids, id)
 	}
 	unread := firn.NewID() // a session that is in the trash bin before it is read
 	_, err := d.a.Append(ctx, unread, store.Start, firn.Entry{Body: &firn.Header{Session: unread, CWD: "/home/ann/private"}})
 	check(t, err)
-	d.a.say(unread, "in the trash bin")
+	d.a.addMessage(unread, "in the trash bin")
 	check(t, d.a.Remove(ctx, unread, "no longer needed"))
 	d.a.config.Exclude = Exclude{Keys: []string{"agent:main:other"}}
 	d.sync(d.a)
@@ -120,7 +120,7 @@ func TestInterruptedWithSessionInTrashBin(t *testing.T) {
 	id := d.session(d.a, "one")
 	d.sync(d.a, d.b)
 	check(t, d.b.Remove(context.Background(), id, "no longer needed"))
-	entry := d.a.say(id, "two")
+	entry := d.a.addMessage(id, "two")
 	d.sync(d.a)
 	o := d.b.options(d.target, "share")
 	o.Local = &listedOnce{files: d.b.files}

@@ -47,7 +47,7 @@ func (d *duo) sync(machines ...*machine) (last *Report) {
 func (d *duo) session(m *machine, text string) firn.ID {
 	d.t.Helper()
 	id := firn.NewID()
-	m.say(id, text)
+	m.addMessage(id, text)
 	return id
 }
 
@@ -84,7 +84,7 @@ func TestContinueElsewhere(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
 	d.sync(d.a, d.b)
-	two := d.b.say(id, "two")
+	two := d.b.addMessage(id, "two")
 	d.sync(d.b, d.a)
 	d.same()
 	if head := d.a.copyOf(id).realHead(); head != two {
@@ -115,7 +115,7 @@ func TestBranches(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
 	d.sync(d.a, d.b)
-	onA, onB := d.a.say(id, "on a"), d.b.say(id, "on b")
+	onA, onB := d.a.addMessage(id, "on a"), d.b.addMessage(id, "on b")
 	r := d.sync(d.a, d.b)
 	if want := []OtherHead{{id, "desktop", onA}}; !slices.Equal(r.Heads, want) {
 		t.Errorf("the heads on b are %v, want %v", r.Heads, want)
@@ -135,7 +135,7 @@ func TestBranches(t *testing.T) {
 	if r := d.sync(d.b); len(r.Heads) != 0 {
 		t.Errorf("after the rewind, the heads on b are %v", r.Heads)
 	}
-	d.b.say(id, "go on")
+	d.b.addMessage(id, "go on")
 	d.sync(d.b)
 	if r := d.sync(d.a); len(r.Heads) != 0 {
 		t.Errorf("after b continued from a, the heads on a are %v", r.Heads)
@@ -328,7 +328,7 @@ func TestStateLost(t *testing.T) {
 	id := d.session(d.b, "second")
 	d.sync(d.a, d.b, d.a)
 	check(t, os.Remove(filepath.Join(Dir(d.a.home), "share", "state.json")))
-	d.a.say(id, "third")
+	d.a.addMessage(id, "third")
 	// The new entry follows the entries that the import appended here, so they travel too.
 	if r := d.sync(d.a); r.Published != 3 {
 		t.Errorf("published %d entries, want 3", r.Published)
@@ -379,7 +379,7 @@ func TestExcluded(t *testing.T) {
 	for id, h := range map[firn.ID]*firn.Header{byKey: {Session: byKey, Key: "agent:main:diary"}, byProject: {Session: byProject, CWD: "/home/ann/private/taxes"}} {
 		_, err := d.a.Append(ctx, id, store.Start, firn.Entry{Body: h})
 		check(t, err)
-		d.a.say(id, "secret by header")
+		d.a.addMessage(id, "secret by header")
 	}
 	d.a.config.Exclude = Exclude{Sessions: []firn.ID{byID}, Keys: []string{"agent:main:diary"}, Projects: []string{"/home/ann/private"}}
 	check(t, d.a.Archive(ctx, byID))
@@ -387,7 +387,7 @@ func TestExcluded(t *testing.T) {
 	if r.Kept != 3 || r.Published != 1 {
 		t.Errorf("the report is %+v", r)
 	}
-	d.a.say(byKey, "secret later")
+	d.a.addMessage(byKey, "secret later")
 	d.sync(d.a)
 	text := decryptAll(t, d)
 	if !strings.Contains(text, "shared text") || strings.Contains(text, "secret") {
@@ -429,7 +429,7 @@ func TestDeletionIsSynced(t *testing.T) {
 	d := newDuo(t)
 	ctx := context.Background()
 	id, secret := d.session(d.a, "one"), d.session(d.a, "a secret")
-	entry := d.a.say(id, "a password")
+	entry := d.a.addMessage(id, "a password")
 	d.sync(d.a, d.b)
 	check(t, d.a.Remove(ctx, id, "no longer needed"))
 	d.sync(d.a, d.b)
@@ -464,7 +464,7 @@ func TestBusySession(t *testing.T) {
 	d := newDuo(t)
 	id := d.session(d.a, "one")
 	d.sync(d.a, d.b)
-	d.a.say(id, "two")
+	d.a.addMessage(id, "two")
 	d.sync(d.a)
 	o := d.b.options(d.target, "share")
 	o.Local = busy{d.b.files}

@@ -107,7 +107,7 @@ func Run(ctx context.Context, o Options) (Result, error) {
 		}
 	}
 	following := follower{run: &loads, events: loaded}
-	start(m.begin())
+	start(m.firstLoads())
 	for {
 		m.width, m.height = o.Screen.Size()
 		start(m.wants())

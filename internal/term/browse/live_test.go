@@ -154,7 +154,7 @@ func TestReturnFromChat(t *testing.T) {
 		}
 		o.Open, o.InList, o.View, o.Note = m.result.Chat, true, m.result.View, "the chat ended: why"
 		m = newModel(o)
-		m.begin()
+		m.firstLoads()
 		loadAll(t, m)
 		rows, _, _ := m.draw()
 		screen := strings.Join(rows, "\n")

@@ -74,8 +74,8 @@ var promptNames = map[promptKind]string{promptFilter: "Filter: ", promptSearch: 
 
 func newModel(o Options) *model { return &model{o: o, width: 80, height: 24} }
 
-// begin returns the first loads.
-func (m *model) begin() []load {
+// firstLoads returns the first loads.
+func (m *model) firstLoads() []load {
 	v := m.o.View
 	m.note = prose.OneLine(m.o.Note, 500)
 	m.list.filter, m.list.searched, m.list.within = v.Filter, v.Search, v.Within
