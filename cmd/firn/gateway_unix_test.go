@@ -272,7 +272,7 @@ func startGateway(ts *testscript.TestScript, args []string) {
 	ts.Check(err)
 	cmd := exec.Command(program, append([]string{"serve", "--json"}, args...)...)
 	cmd.Dir = ts.MkAbs(".")
-	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_STORE="+ts.Getenv("FIRN_STORE"), "FIRN_STORE__MIRROR="+ts.Getenv("FIRN_STORE__MIRROR"), "FIRN_MODEL=")
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+ts.Getenv("FIRN_HOME"), "HOME="+ts.Getenv("HOME"), "FIRN_STORE="+ts.Getenv("FIRN_STORE"), "FIRN_STORE__MIRROR="+ts.Getenv("FIRN_STORE__MIRROR"), "XDG_RUNTIME_DIR="+ts.Getenv("XDG_RUNTIME_DIR"), "FIRN_MODEL=")
 	log, err := os.OpenFile(filepath.Join(cmd.Dir, "gateway.log"), os.O_CREATE|os.O_WRONLY|os.O_APPEND, 0o600)
 	ts.Check(err)
 	reported := &gatewayLog{file: log, more: make(chan struct{}, 1)}

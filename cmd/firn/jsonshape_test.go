@@ -33,6 +33,7 @@ var notJSON = map[string]string{
 	"mcp test":        "needs a server: prints `name` and `tools[]`, each with `name` and `description`",
 	"mcp approve":     "needs a project with servers: prints `file`, `digest`, `items[]` and `undo`, or with --plan `plan` and `would`",
 	"mcp revoke":      "needs a project with servers: prints the same as `firn mcp approve`",
+	"unlock":          "prints the members of `firn lock`",
 	"migrate":         "prints the members of `firn mirror`, for the store it copies to",
 	"backup":          "is a group of commands: prints its help",
 	"bin":             "is a group of commands: prints its help",
@@ -76,6 +77,9 @@ var jsonOnly = []storeCommand{
 	{name: "uncompact", args: []string{"uncompact", "@agent:main:json"}},
 	{name: "handoff", args: []string{"handoff", mainSession, "--to", "codex"}},
 	{name: "adopt", args: []string{"adopt"}},
+	{name: "encrypt", args: []string{"encrypt", "--identity", "DIR/keys/firn.txt"}},
+	{name: "lock", args: []string{"lock"}},
+	{name: "decrypt", args: []string{"decrypt"}},
 }
 
 // jsonMembers are the members of a command's output by their path, each with its types. The

@@ -7,6 +7,7 @@ import (
 	"os/signal"
 	"syscall"
 
+	"firn.dev/internal/ops/serve"
 	"firn.dev/internal/term/cli"
 )
 
@@ -24,7 +25,7 @@ func main() {
 	}()
 	code := cli.Main(ctx, os.Args[1:], cli.Process{
 		Stdin: os.Stdin, Stdout: os.Stdout, Stderr: os.Stderr, Env: os.Getenv, Environ: os.Environ(),
-		Open: open, Host: host, LocalFiles: localFiles, Serve: run, Migrate: carry, Mirror: mirror, Providers: providers, Models: models, Build: build(),
+		Open: open, Host: host, LocalFiles: localFiles, Serve: run, Migrate: carry, Mirror: mirror, Hold: serve.Hold, Providers: providers, Models: models, Build: build(),
 		Interrupts: func() (<-chan os.Signal, func()) {
 			presses := make(chan os.Signal, 2)
 			signal.Notify(presses, os.Interrupt)

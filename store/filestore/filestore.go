@@ -25,6 +25,7 @@ import (
 	"firn.dev"
 	"firn.dev/internal/disk/journal"
 	"firn.dev/internal/disk/limits"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/store"
 )
@@ -72,7 +73,10 @@ type Options struct {
 	// Descriptors closes idle files when descriptors run out. If it is set, FS must use it.
 	// Nil means a pool for this store only.
 	Descriptors *limits.Pool
-	// FS is for tests; nil means the operating system's files.
+	// NoCommitLog syncs each file instead of writing a commit log, which is not encrypted.
+	// It is set for an encrypted home.
+	NoCommitLog bool
+	// FS is for tests and encrypted homes; nil means the operating system's files.
 	FS vfs.FS
 }
 
@@ -104,7 +108,8 @@ var (
 // data that a power failure removed from transcripts.
 func Open(home string, opts Options) (*Store, error) {
 	if opts.FS == nil {
-		opts.FS = vfs.OS{}
+		opts.FS = sealfs.Home(home)
+		opts.NoCommitLog = sealfs.Encrypted(home)
 	}
 	if opts.Now == nil {
 		opts.Now = time.Now
@@ -135,6 +140,10 @@ func Open(home string, opts Options) (*Store, error) {
 	if err := st.fs.MkdirAll(home); err != nil {
 		st.unregister()
 		return nil, fmt.Errorf("open home %s: %w", home, err)
+	}
+	if opts.NoCommitLog {
+		st.committer = new(journal.Committer)
+		return st, nil
 	}
 	committer, replayed, err := journal.NewCommitter(st.fs, home)
 	for _, r := range replayed {

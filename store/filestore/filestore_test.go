@@ -3,6 +3,8 @@ package filestore
 import (
 	"testing"
 
+	"firn.dev/internal/disk/sealfs"
+	"firn.dev/internal/disk/vfs"
 	"firn.dev/store"
 	"firn.dev/store/storetest"
 )
@@ -11,6 +13,9 @@ import (
 func opened(t *testing.T, opts Options) storetest.Opened {
 	t.Helper()
 	home := t.TempDir()
+	if opts.NoCommitLog {
+		opts.FS = sealfs.New(vfs.OS{}, home, sealfs.Key{5}, sealfs.Sealed)
+	}
 	open := func() *Store {
 		st, err := Open(home, opts)
 		if err != nil {
@@ -34,6 +39,7 @@ func TestContract(t *testing.T) {
 		"default":    {},
 		"smallParts": {PartSize: 2000, Sync: SyncNever},
 		"fewFiles":   {OpenFiles: 1, Sync: SyncAlways},
+		"encrypted":  {NoCommitLog: true, PartSize: 40_000, Sync: SyncNever},
 	} {
 		t.Run(name, func(t *testing.T) {
 			storetest.Run(t, func(t *testing.T) storetest.Opened { return opened(t, opts) })

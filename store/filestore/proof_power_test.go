@@ -13,6 +13,7 @@ import (
 	"testing"
 
 	"firn.dev"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs/faultfs"
 	"firn.dev/store"
 	"firn.dev/store/filestore"
@@ -35,6 +36,7 @@ const (
 type powerWorld struct {
 	t      testing.TB
 	disk   *faultfs.FS
+	sealed bool // the home is encrypted
 	chance *rand.Rand
 
 	mu sync.Mutex
@@ -59,6 +61,7 @@ func newPowerWorld(t testing.TB, disk *faultfs.FS, seed uint64) *powerWorld {
 // after returns the same world with the remains of a power failure.
 func (w *powerWorld) after(left *faultfs.FS) *powerWorld {
 	next := newPowerWorld(w.t, left, w.chance.Uint64())
+	next.sealed = w.sealed
 	for id, acks := range w.acks {
 		next.acks[id] = slices.Clone(acks)
 	}
@@ -75,6 +78,9 @@ func (w *powerWorld) after(left *faultfs.FS) *powerWorld {
 }
 
 func (w *powerWorld) open() (*filestore.Store, error) {
+	if w.sealed {
+		return filestore.Open(powerHome, filestore.Options{FS: sealfs.New(w.disk, powerHome, sealfs.Key{7}, sealfs.Sealed), NoCommitLog: true, PartSize: 2500})
+	}
 	return filestore.Open(powerHome, filestore.Options{FS: w.disk, PartSize: 2500})
 }
 
@@ -448,9 +454,20 @@ func TestPowerCutAtEveryChange(t *testing.T) {
 	if testing.Short() {
 		step, states = 17, 4
 	}
+	cutPowerAtEveryChange(t, step, states, false)
+}
+
+// TestPowerCutEncrypted does the same to an encrypted home.
+func TestPowerCutEncrypted(t *testing.T) {
+	t.Parallel()
+	cutPowerAtEveryChange(t, 13, 4, true)
+}
+
+func cutPowerAtEveryChange(t *testing.T, step, states int, sealed bool) {
 	cuts := 0
 	for n, alive := 1, false; !alive && !t.Failed(); n += step {
 		w := newPowerWorld(t, faultfs.New(), uint64(n))
+		w.sealed = sealed
 		w.disk.PowerOff(n, faultfs.Changing)
 		alive = w.live()
 		try := func(left *faultfs.FS, how string) {

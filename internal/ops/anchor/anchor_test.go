@@ -13,11 +13,12 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/hashchain"
+	"firn.dev/internal/disk/vfs"
 )
 
 func sample(t testing.TB) []byte {
 	t.Helper()
-	key, created, err := OwnKey(filepath.Join(t.TempDir(), "anchor.key"))
+	key, created, err := OwnKey(vfs.OS{}, filepath.Join(t.TempDir(), "anchor.key"))
 	if err != nil || !created {
 		t.Fatal(created, err)
 	}
@@ -65,15 +66,15 @@ func TestParse(t *testing.T) {
 
 func TestKeys(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "anchor.key")
-	key, _, err := OwnKey(path)
+	key, _, err := OwnKey(vfs.OS{}, path)
 	if err != nil {
 		t.Fatal(err)
 	}
-	again, created, err := OwnKey(path)
+	again, created, err := OwnKey(vfs.OS{}, path)
 	if err != nil || created || !key.Equal(again) || PublicKey(key) != PublicKey(again) {
 		t.Errorf("created %v: %v", created, err)
 	}
-	if err := WriteNew(path, nil); !errors.Is(err, fs.ErrExist) {
+	if err := WriteNew(vfs.OS{}, path, nil); !errors.Is(err, fs.ErrExist) {
 		t.Errorf("an existing file was written: %v", err)
 	}
 	for _, text := range []string{"", "x", strings.ReplaceAll(string(mustRead(t, path)), "PRIVATE", "PUBLIC")} {
@@ -81,7 +82,7 @@ func TestKeys(t *testing.T) {
 		if err := os.WriteFile(bad, []byte(text), 0o600); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := ReadKey(bad); !errors.Is(err, firn.ErrInvalid) {
+		if _, err := ReadKey(vfs.OS{}, bad); !errors.Is(err, firn.ErrInvalid) {
 			t.Errorf("%q: %v", text, err)
 		}
 	}

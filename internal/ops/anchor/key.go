@@ -8,8 +8,8 @@ import (
 	"encoding/pem"
 	"errors"
 	"fmt"
+	"io"
 	"io/fs"
-	"os"
 	"path/filepath"
 
 	"firn.dev"
@@ -20,8 +20,13 @@ import (
 const pemType = "PRIVATE KEY"
 
 // ReadKey reads an ed25519 private key: a PEM file in PKCS #8, as openssl genpkey writes it.
-func ReadKey(path string) (ed25519.PrivateKey, error) {
-	data, err := os.ReadFile(path)
+func ReadKey(fsys vfs.FS, path string) (ed25519.PrivateKey, error) {
+	f, err := fsys.Open(path, vfs.Read)
+	if err != nil {
+		return nil, err
+	}
+	defer f.Close() // read-only
+	data, err := io.ReadAll(io.LimitReader(f, 1<<20))
 	if err != nil {
 		return nil, err
 	}
@@ -41,8 +46,8 @@ func ReadKey(path string) (ed25519.PrivateKey, error) {
 }
 
 // OwnKey returns the key at a path in the home, and creates it if there is none.
-func OwnKey(path string) (key ed25519.PrivateKey, created bool, err error) {
-	if key, err = ReadKey(path); !errors.Is(err, fs.ErrNotExist) {
+func OwnKey(fsys vfs.FS, path string) (key ed25519.PrivateKey, created bool, err error) {
+	if key, err = ReadKey(fsys, path); !errors.Is(err, fs.ErrNotExist) {
 		return key, false, err
 	}
 	_, key, err = ed25519.GenerateKey(rand.Reader)
@@ -53,7 +58,7 @@ func OwnKey(path string) (key ed25519.PrivateKey, created bool, err error) {
 	if err != nil {
 		return nil, false, err
 	}
-	if err := WriteNew(path, pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})); err != nil {
+	if err := WriteNew(fsys, path, pem.EncodeToMemory(&pem.Block{Type: pemType, Bytes: der})); err != nil {
 		return nil, false, err
 	}
 	return key, true, nil
@@ -65,8 +70,7 @@ func PublicKey(key ed25519.PrivateKey) string {
 }
 
 // WriteNew writes a file that only its owner can read, durably. It fails if the file exists.
-func WriteNew(path string, data []byte) error {
-	fsys := vfs.OS{}
+func WriteNew(fsys vfs.FS, path string, data []byte) error {
 	f, err := fsys.Open(path, vfs.Create)
 	if err != nil {
 		return err

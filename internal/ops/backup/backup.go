@@ -93,7 +93,7 @@ func isTranscript(name string) bool {
 func leftOut(name string) bool {
 	base := path.Base(name)
 	switch name {
-	case "index", "gateway.sock", "gateway/lock", "gateway/address.json", "gateway/guests", "gateway/turns":
+	case "index", "sealed.json", ".redo", "gateway.sock", "gateway/lock", "gateway/address.json", "gateway/guests", "gateway/turns":
 		return true
 	}
 	return strings.HasPrefix(base, ".") && strings.Contains(base, ".tmp-") || strings.HasSuffix(base, ".lock")

@@ -15,6 +15,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 )
 
@@ -191,7 +192,7 @@ func addAccepted(fsys vfs.FS, path string, a Acceptance) error {
 // first accepts the others. It returns the remaining and the accepted faults.
 func AcceptThere(home string, faults []Finding, accept bool, note string, now time.Time) (left, accepted []Finding, err error) {
 	path := filepath.Join(home, AcceptedName)
-	known, err := readAccepted(vfs.OS{}, path)
+	known, err := readAccepted(sealfs.Home(home), path)
 	if err != nil {
 		return nil, nil, err
 	}
@@ -207,5 +208,5 @@ func AcceptThere(home string, faults []Finding, accept bool, note string, now ti
 			left = append(left, f)
 		}
 	}
-	return left, accepted, addAccepted(vfs.OS{}, path, fresh)
+	return left, accepted, addAccepted(sealfs.Home(home), path, fresh)
 }

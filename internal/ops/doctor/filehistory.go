@@ -5,7 +5,7 @@ import (
 	"slices"
 
 	"firn.dev/internal/disk/filehistory"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/render/prose"
 )
 
@@ -14,7 +14,7 @@ const filesDir = "files"
 
 // checkFileHistory checks the contents of files that tools changed.
 func (h *homeExam) checkFileHistory() (string, error) {
-	e, err := filehistory.New(vfs.OS{}, h.path(filesDir)).Examine()
+	e, err := filehistory.New(sealfs.Home(h.home), h.path(filesDir)).Examine()
 	if err != nil {
 		return "", err
 	}

@@ -10,6 +10,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 )
 
@@ -70,7 +71,7 @@ func joinIDs(ids []firn.ID) string {
 // the operating system.
 func OpenHome(fsys vfs.FS, home string) (Target, error) {
 	if fsys == nil {
-		fsys = vfs.OS{}
+		fsys = sealfs.Home(home)
 	}
 	info, err := fsys.Stat(home)
 	if errors.Is(err, fs.ErrNotExist) {
@@ -95,7 +96,7 @@ const minPrefix = 4
 // or else a file or a directory. A nil file system is that of the operating system.
 func Find(fsys vfs.FS, home, name string) (Target, error) {
 	if fsys == nil {
-		fsys = vfs.OS{}
+		fsys = sealfs.Home(home)
 	}
 	if name == "" {
 		return Target{}, fmt.Errorf("%w session: empty name", firn.ErrInvalid)

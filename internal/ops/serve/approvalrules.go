@@ -7,7 +7,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/approve"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 )
 
 // ApprovedRule is a rule that a user added with an answer: for a session, or for the project
@@ -20,7 +20,7 @@ type ApprovedRule struct {
 
 // ApprovedRules returns the rules in a home, by session and project.
 func ApprovedRules(home string) ([]ApprovedRule, error) {
-	t, err := (&approvedRules{fs: vfs.OS{}, home: home}).read()
+	t, err := (&approvedRules{fs: sealfs.Home(home), home: home}).read()
 	if err != nil {
 		return nil, err
 	}
@@ -44,7 +44,7 @@ func ApprovedRules(home string) ([]ApprovedRule, error) {
 // ChangeApprovedRule adds a rule to a home, or removes it. Gateways read the rules for each
 // question.
 func ChangeApprovedRule(home string, r ApprovedRule, remove bool) error {
-	rules := &approvedRules{fs: vfs.OS{}, home: home}
+	rules := &approvedRules{fs: sealfs.Home(home), home: home}
 	if remove {
 		return rules.remove(r)
 	}

@@ -7,7 +7,7 @@ import (
 	"sync"
 	"time"
 
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/mcpclient"
 	"firn.dev/tool"
@@ -82,7 +82,7 @@ func OpenServers(o Options, agentName string, servers []mcpclient.Server) *Termi
 	}
 	c, _ := o.Settings.Agent(agentName)
 	t := &Terminal{
-		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: vfs.OS{}},
+		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: sealfs.Home(o.Settings.Home)},
 		history: fileHistory(o.Settings.Home), tools: make(map[string]tool.Tool), compare: func() {},
 		offer: wire.ClientTools{Secret: newSecret(), Tools: []wire.ClientTool{}, Added: true},
 	}

@@ -7,7 +7,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/disk/filehistory"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/gateway/filerewind"
 	"firn.dev/tool"
 )
@@ -17,7 +17,7 @@ const filesDir = "files"
 
 // fileHistory returns the history of file changes in a home.
 func fileHistory(home string) *filehistory.History {
-	return filehistory.New(vfs.OS{}, filepath.Join(home, filesDir))
+	return filehistory.New(sealfs.Home(home), filepath.Join(home, filesDir))
 }
 
 // rewinder returns the rewinder of file changes; nil if nothing is stored on disk.

@@ -6,7 +6,7 @@ import (
 	"path/filepath"
 
 	"firn.dev"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/ops/mcpclient"
 )
 
@@ -72,7 +72,7 @@ type MCPProject struct {
 // ReadMCPProject reads the list of MCP servers of the project that a directory belongs to. The
 // error is [firn.ErrNotFound] if there is none.
 func ReadMCPProject(home, dir string, env func(string) string) (*MCPProject, error) {
-	p, found, err := readMCPProject(vfs.OS{}, home, dir, env)
+	p, found, err := readMCPProject(sealfs.Home(home), home, dir, env)
 	file := filepath.Join(p.root, mcpclient.ProjectFile)
 	if err != nil {
 		return nil, fmt.Errorf("%s: %w", file, err)
@@ -90,5 +90,5 @@ func (p *MCPProject) Approve(approved bool) error {
 	if !approved {
 		digest = ""
 	}
-	return (&approvedRules{fs: vfs.OS{}, home: p.home}).setMCPDigest(p.root, digest)
+	return (&approvedRules{fs: sealfs.Home(p.home), home: p.home}).setMCPDigest(p.root, digest)
 }

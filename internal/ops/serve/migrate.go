@@ -7,6 +7,7 @@ import (
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/door/api"
 	"firn.dev/internal/ops/config"
@@ -39,6 +40,9 @@ type CopyOptions struct {
 func Migrate(ctx context.Context, c CopyOptions) (r *migrate.Report, err error) {
 	if sameStore(c.Settings, c.From, c.To) {
 		return nil, fmt.Errorf("migrate from %s to %s: %w: same store", c.From, c.To, firn.ErrInvalid)
+	}
+	if sealfs.Encrypted(c.Settings.Home) {
+		return nil, &wire.Problem{Kind: wire.Unsupported, Message: "migrate: the home is encrypted, and only sessions in its own files can be", Hint: "run firn decrypt first"}
 	}
 	fsys := vfs.OS{}
 	moves, err := c.moves(fsys)
@@ -160,6 +164,15 @@ func (c *CopyOptions) open(fsys vfs.FS, url string, source bool) (migrate.Side, 
 		return nil, nil, errors.Join(fmt.Errorf("migrate sessions of %s: %w", url, firn.ErrUnsupported), st.Close(), release())
 	}
 	return side, func() error { return errors.Join(st.Close(), release()) }, nil
+}
+
+// Hold locks a home that no gateway and no command is using.
+func Hold(home, what string) (release func() error, err error) {
+	hold, err := holdHome(vfs.OS{}, home, what)
+	if err != nil {
+		return nil, err
+	}
+	return hold.Release, nil
 }
 
 // holdHome locks a home that no command is using.

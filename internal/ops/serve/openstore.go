@@ -15,6 +15,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/disk/limits"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/index"
 	"firn.dev/internal/find/redact"
@@ -131,7 +132,7 @@ func OpenStore(s config.Store, home string, o StoreOptions) (unionstore.Own, err
 	}
 	if dir, ok := s.Files(home); ok {
 		return filestore.Open(dir, filestore.Options{
-			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), MaxLine: int64(s.MaxLine), RotateKeys: int64(s.RotateKeys), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.ReadOnly, Descriptors: o.Descriptors,
+			Sync: syncPolicy(s.Sync), PartSize: int64(s.PartSize), MaxBytes: int64(s.MaxBytes), MaxLine: int64(s.MaxLine), RotateKeys: int64(s.RotateKeys), Now: o.Clock, Report: o.Report, FS: o.Files, ReadOnly: o.ReadOnly, Descriptors: o.Descriptors, NoCommitLog: sealfs.Encrypted(dir),
 		})
 	}
 	at := jetstream.Options{

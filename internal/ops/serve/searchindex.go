@@ -10,12 +10,14 @@ import (
 	"sync"
 
 	"firn.dev"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/find/fulltext"
 	"firn.dev/internal/find/index"
 	"firn.dev/internal/find/search"
 	"firn.dev/internal/formats/sourcestore"
 	"firn.dev/internal/formats/unionstore"
 	"firn.dev/internal/gateway"
+	"firn.dev/internal/ops/encryption"
 	"firn.dev/internal/ops/memory"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -38,11 +40,17 @@ type searchIndex struct {
 }
 
 // indexed wraps a store with a full-text index in a directory. The index is opened on first
-// use.
+// use. The index of an encrypted home is in memory, in the directory of the login session.
 func (h *Instance) indexed(s store.Store, src fulltext.Source, dir string, catalog *index.Catalogue) store.Store {
 	embedder, err := newEmbedder(h.o.Settings.Search.Embeddings, h.o.Env)
 	if err != nil {
 		h.o.Report("messages with similar meanings are not searched: " + err.Error())
+	}
+	if sealfs.Encrypted(h.home()) {
+		if dir = encryption.SessionDir(h.o.Env, h.home()); dir == "" {
+			return s // the index is not encrypted, so it is not stored on disk
+		}
+		dir = filepath.Join(dir, "index")
 	}
 	words := fulltext.New(h.fs, dir, src, fulltext.Options{SourceOf: originOf(src), Embedder: embedder, Report: h.o.Report, Listed: h.o.ReadOnly, Clock: h.o.Clock})
 	h.searchIndex = &searchIndex{words: words, catalog: catalog, report: h.o.Report}
@@ -171,6 +179,17 @@ func (noIndex) State() search.State                                   { return s
 func (noIndex) StartRebuild()                                         {}
 func (noIndex) Check(context.Context) ([]wire.IndexDifference, error) { return nil, nil }
 
+// encryptedIndex is the index of an encrypted home if there is no place for one in memory.
+type encryptedIndex struct{ noIndex }
+
+// Search returns the reason why there is no index.
+func (encryptedIndex) Search(context.Context, search.Query) (search.Answer, error) {
+	return search.Answer{}, &wire.Problem{
+		Kind: wire.Unsupported, Message: "the home is encrypted, and there is no directory in memory for the search index (XDG_RUNTIME_DIR)",
+		Hint: "firn grep PATTERN searches without an index",
+	}
+}
+
 // past returns a search over the sessions visible at a place, except the asking session.
 // Hits include the messages directly before and after.
 func (h *Instance) past(at place, asking firn.ID) memory.Search {
@@ -205,10 +224,13 @@ func formatWindow(items []search.Item) string {
 
 // index returns the index for the gateway.
 func (h *Instance) index() gateway.Index {
-	if h.searchIndex == nil {
-		return noIndex{}
+	switch {
+	case h.searchIndex != nil:
+		return h.searchIndex
+	case !h.o.Ephemeral && sealfs.Encrypted(h.home()):
+		return encryptedIndex{}
 	}
-	return h.searchIndex
+	return noIndex{}
 }
 
 // readWindow returns the entries around an entry of a session.

@@ -19,6 +19,7 @@ import (
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/internal/disk/limits"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/door/agui"
 	"firn.dev/internal/door/anthropicapi"
@@ -161,7 +162,7 @@ func newHouse(o Options) (*Instance, error) {
 		o.Log = slog.New(slog.DiscardHandler)
 	}
 	h := &Instance{o: o, descriptors: new(limits.Pool), config: o.Settings.Config, mcp: mcpclient.NewPool(o.Version, o.Log, time.Now)}
-	h.fs = h.descriptors.FS(vfs.OS{})
+	h.fs = sealfs.Over(h.descriptors.FS(vfs.OS{}), o.Settings.Home)
 	if o.Settings.Telemetry.Metrics {
 		h.counts = metrics.New(o.Clock())
 	}

@@ -10,7 +10,7 @@ import (
 	"firn.dev"
 	"firn.dev/internal/base/approve"
 	"firn.dev/internal/disk/filehistory"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/gateway/filerewind"
 	"firn.dev/internal/ops/mcpclient"
 	"firn.dev/tool"
@@ -39,7 +39,7 @@ func OpenTerminal(o Options, agentName string) (*Terminal, error) {
 	}
 	c, _ := o.Settings.Agent(agentName)
 	t := &Terminal{
-		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: vfs.OS{}},
+		builder: &agentBuilder{home: o.Settings.Home, settings: o.Settings.Config, env: o.Env, clock: time.Now, report: o.Report, fs: sealfs.Home(o.Settings.Home)},
 		history: fileHistory(o.Settings.Home), tools: make(map[string]tool.Tool), compare: func() {},
 	}
 	t.offer = wire.ClientTools{Secret: newSecret(), Directory: o.Local.Workspace, Tools: []wire.ClientTool{}, Outside: o.Local.Shell && !o.Local.NoTools}

@@ -13,6 +13,8 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/hashchain"
+	"firn.dev/internal/disk/sealfs"
+	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/anchor"
 	"firn.dev/internal/ops/doctor"
 	"firn.dev/internal/render/prose"
@@ -102,10 +104,10 @@ func (p checkCommands) anchor(cmd *cobra.Command, args []string, keyFile string)
 // anchorKey returns the key to sign with.
 func (p checkCommands) anchorKey(home, file string, result *anchorResult) (ed25519.PrivateKey, error) {
 	if file != "" {
-		return anchor.ReadKey(file)
+		return anchor.ReadKey(vfs.OS{}, file)
 	}
 	path := filepath.Join(home, anchorKeyName)
-	key, created, err := anchor.OwnKey(path)
+	key, created, err := anchor.OwnKey(sealfs.Home(home), path)
 	if created {
 		result.NewKey = path
 	}
@@ -122,7 +124,7 @@ func (p checkCommands) writeAnchor(a *anchor.Anchor, result *anchorResult) error
 		_, err := p.stdout.Write(data)
 		return err
 	}
-	if err := anchor.WriteNew(result.File, data); errors.Is(err, fs.ErrExist) {
+	if err := anchor.WriteNew(vfs.OS{}, result.File, data); errors.Is(err, fs.ErrExist) {
 		return &hinted{fmt.Errorf("create %s: %w: file exists", result.File, firn.ErrConflict), "choose another file name"}
 	} else if err != nil {
 		return err
@@ -177,7 +179,7 @@ func (p checkCommands) whoseKey(public string) string {
 	if err != nil {
 		return ""
 	}
-	if key, err := anchor.ReadKey(filepath.Join(home, anchorKeyName)); err == nil && anchor.PublicKey(key) == public {
+	if key, err := anchor.ReadKey(sealfs.Home(home), filepath.Join(home, anchorKeyName)); err == nil && anchor.PublicKey(key) == public {
 		return " of this home"
 	}
 	return ", which is not that of this home"

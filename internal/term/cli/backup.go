@@ -12,6 +12,8 @@ import (
 	"github.com/spf13/cobra"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/backup"
 	"firn.dev/internal/ops/doctor"
@@ -74,6 +76,9 @@ func (p storeCommands) createBackup(cmd *cobra.Command, args []string, keys reci
 	st, err := p.storeInUse(ctx)
 	if err != nil {
 		return err
+	}
+	if len(recipients) == 0 && sealfs.Encrypted(st.home) {
+		return &hinted{failure.Of(firn.ErrInvalid, "the home is encrypted, and the backup would not be"), "give --to RECIPIENT; firn backup restore then creates a plain home, which firn encrypt encrypts"}
 	}
 	now := time.Now()
 	name := "firn-" + now.Format("20060102-150405") + ".tar.zst"

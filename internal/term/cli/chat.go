@@ -18,7 +18,7 @@ import (
 	"firn.dev"
 	"firn.dev/internal/base/approve"
 	"firn.dev/internal/disk/history"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/term/chat"
 	"firn.dev/internal/term/line"
 	"firn.dev/internal/term/local"
@@ -213,7 +213,7 @@ func (p chatCommands) openDevice(o *chat.Options) (release func()) {
 	}
 	home, err := p.homeDir()
 	if _, _, foreign := p.foreign(); err == nil && !foreign && !o.Ephemeral { // in another tool's folder the history is kept in memory only
-		o.History, err = history.Open(vfs.OS{}, history.Path(home))
+		o.History, err = history.Open(sealfs.Home(home), history.Path(home))
 	}
 	if err != nil {
 		o.Reports.Add(err.Error())

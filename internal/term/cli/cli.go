@@ -27,6 +27,7 @@ import (
 
 	"firn.dev/client"
 	"firn.dev/internal/base/typo"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/migrate"
 	"firn.dev/internal/ops/modelchoice"
@@ -58,6 +59,9 @@ type Process struct {
 	// Migrate moves all sessions from one store to another, and Mirror maintains a copy of
 	// them in files. If nil, that is not supported.
 	Migrate, Mirror func(ctx context.Context, c CopyOptions) (*migrate.Report, error)
+	// Hold locks a home that no other process uses, until release is called. If nil, that is
+	// not supported.
+	Hold func(home, what string) (release func() error, err error)
 	// Providers returns the providers that need no settings, and a function that returns
 	// the environment variable with a provider's API key. It may be nil.
 	Providers func() (names []string, keyOf func(provider string) string)
@@ -72,9 +76,10 @@ type Process struct {
 func Main(ctx context.Context, args []string, proc Process) int {
 	p := &program{
 		env: proc.Env, environ: proc.Environ, stdin: proc.Stdin, stdout: proc.Stdout, stderr: proc.Stderr,
-		interrupts: proc.Interrupts, open: proc.Open, host: proc.Host, localFiles: proc.LocalFiles, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, providers: proc.Providers, models: proc.Models, build: proc.Build, now: time.Now,
+		interrupts: proc.Interrupts, open: proc.Open, host: proc.Host, localFiles: proc.LocalFiles, serve: proc.Serve, carry: proc.Migrate, copy: proc.Mirror, hold: proc.Hold, providers: proc.Providers, models: proc.Models, build: proc.Build, now: time.Now,
 	}
 	p.stdout, p.stderr = p.asciiStream(p.stdout), p.asciiStream(p.stderr)
+	sealfs.SetUnlocker(unlocker(p))
 	root := p.root()
 	root.SetArgs(tagArgs(joinResume(args)))
 	root.SetIn(proc.Stdin)
@@ -101,6 +106,7 @@ type program struct {
 	localFiles     func(home string) client.LocalFiles
 	serve          func(ctx context.Context, s Serving) error
 	carry, copy    migrator
+	hold           func(home, what string) (func() error, error)
 	now            func() time.Time
 	providers      func() ([]string, func(string) string)
 	models         func(s *config.Settings) modelchoice.Table
@@ -170,7 +176,7 @@ func (p *program) sessionCommands() []*cobra.Command {
 // otherCommands returns the commands that are not about one session.
 func (p *program) otherCommands() []*cobra.Command {
 	compact, find, exchange := compactCommands{p}, findCommands{p}, exchangeCommands{p}
-	gateway, protocol, check, store, demo := gatewayCommands{p}, protocolCommands{p}, checkCommands{p}, storeCommands{p}, demoCommands{p}
+	gateway, protocol, check, store, demo, secure := gatewayCommands{p}, protocolCommands{p}, checkCommands{p}, storeCommands{p}, demoCommands{p}, encryptCommands{p}
 	return []*cobra.Command{
 		compact.compactCommand(), compact.uncompactCommand(), compact.compactionsCommand(),
 		find.searchCommand(), find.recallCommand(), find.grepCommand(),
@@ -178,6 +184,7 @@ func (p *program) otherCommands() []*cobra.Command {
 		gateway.serveCommand(), gateway.statusCommand(), gateway.stopCommand(), gateway.openCommand(), tokenCommands{p}.tokenCommand(), protocol.mcpCommand(), protocol.acpCommand(), keyCommands{p}.keysCommand(), gateway.jobsCommand(), gateway.approvalsCommand(), gateway.usageCommand(),
 		memoryCommands{p}.memoryCommand(),
 		check.verifyCommand(), check.anchorCommand(), check.doctorCommand(), check.repairCommand(), find.reindexCommand(), check.maintenanceCommand(), store.migrateCommand(), store.mirrorCommand(), store.backupCommand(), syncCommands{p}.syncCommand(),
+		secure.encryptCommand(), secure.decryptCommand(), secure.unlockCommand(), secure.lockCommand(),
 		demo.demoCommand(), demo.demoWriterCommand(), configCommands{p}.configCommand(), modelCommands{p}.modelCommand(),
 	}
 }

@@ -15,6 +15,7 @@ import (
 	"firn.dev/client"
 	"firn.dev/internal/base/failure"
 	"firn.dev/internal/ops/doctor"
+	"firn.dev/internal/ops/encryption"
 	"firn.dev/internal/term/chat"
 	"firn.dev/wire"
 )
@@ -157,6 +158,10 @@ func judgeKind(err error) outcome {
 	if errors.As(err, &many) {
 		return outcome{"ambiguous", exitAmbiguous, "give more characters of the id"}
 	}
+	var locked *encryption.Locked
+	if errors.As(err, &locked) {
+		return outcome{"not-allowed", exitNotAllowed, locked.Hint}
+	}
 	if errors.Is(err, chat.ErrKeyRejected) {
 		return outcome{"not-allowed", exitNotAllowed, ""}
 	}
@@ -192,6 +197,10 @@ func (p *program) end(err error) int {
 func (p *program) printError(err error) outcome {
 	o := classify(err)
 	message := messageOf(err, o)
+	var locked *encryption.Locked
+	if errors.As(err, &locked) { // whatever was tried first
+		message = locked.Error()
+	}
 	if p.json {
 		writeJSON(p.stderr, "", map[string]problem{"error": {o.kind, message, o.hint}}) // if this fails, the exit code remains
 		return o

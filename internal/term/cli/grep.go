@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"encoding/json"
+	"errors"
 	"fmt"
 	"io"
 	"regexp"
@@ -15,8 +16,8 @@ import (
 
 	"firn.dev"
 	"firn.dev/client"
-	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/grep"
+	"firn.dev/internal/ops/encryption"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -93,6 +94,9 @@ func (p findCommands) grepIn(cmd *cobra.Command, names []string, o grep.Options,
 	if err != nil {
 		return err
 	}
+	if _, err := homeFiles(p.program).Stat(st.home); errors.As(err, new(*encryption.Locked)) {
+		return err
+	}
 	found, err := st.transcripts()
 	if err != nil || st.files != "" {
 		return p.grepChosen(cmd, found, names, err, o, look)
@@ -151,7 +155,7 @@ func (p findCommands) grep(cmd *cobra.Command, files []string, o grep.Options) e
 	if p.json {
 		o.Width = 1024
 	}
-	s, err := grep.Run(cmd.Context(), vfs.OS{}, files, o, func(m grep.Match) error {
+	s, err := grep.Run(cmd.Context(), homeFiles(p.program), files, o, func(m grep.Match) error {
 		if p.json {
 			return encoder.Encode(m)
 		}
@@ -182,7 +186,7 @@ func (p findCommands) grepNames(cmd *cobra.Command, files []string, o grep.Optio
 	var all grep.Summary
 	names := []string{}
 	for _, file := range files {
-		s, err := grep.Run(cmd.Context(), vfs.OS{}, []string{file}, o, func(grep.Match) error { return nil })
+		s, err := grep.Run(cmd.Context(), homeFiles(p.program), []string{file}, o, func(grep.Match) error { return nil })
 		if err != nil {
 			return err
 		}

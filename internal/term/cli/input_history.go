@@ -10,7 +10,7 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/disk/history"
-	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
 )
@@ -74,7 +74,7 @@ func (p chatCommands) eraseTyped(t history.Typed) (int, error) {
 	if err != nil || len(t) == 0 {
 		return 0, err
 	}
-	n, err := history.Erase(vfs.OS{}, history.Path(home), t.Has)
+	n, err := history.Erase(sealfs.Home(home), history.Path(home), t.Has)
 	if err != nil {
 		err = fmt.Errorf("no part of the session was erased: %w", err)
 	}

@@ -13,6 +13,7 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/find/grep"
 	"firn.dev/internal/formats/dialect"
@@ -291,7 +292,7 @@ func (s *sessionStore) pack(ctx context.Context, to io.Writer, now time.Time, ba
 		return sum, err
 	}
 	if s.files == s.home {
-		return backup.Create(ctx, vfs.OS{}, s.home, to, now, bar.Set)
+		return backup.Create(ctx, sealfs.Home(s.home), s.home, to, now, bar.Set)
 	}
 	if _, err := os.Stat(s.home); err != nil {
 		return sum, fmt.Errorf("back up %s: %w", s.home, firn.ErrNotFound)

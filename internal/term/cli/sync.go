@@ -6,6 +6,7 @@ import (
 	"fmt"
 	"maps"
 	"os"
+	"path/filepath"
 	"slices"
 	"strings"
 	"time"
@@ -15,6 +16,7 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/base/failure"
+	"firn.dev/internal/disk/sealfs"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/sessionsync"
 	"firn.dev/internal/render/prose"
@@ -77,9 +79,14 @@ type syncHome struct {
 	config    *sessionsync.Config
 }
 
+// syncFiles returns the file system for the sync state in a directory of a home.
+func syncFiles(dir string) vfs.FS { return sealfs.Home(filepath.Dir(dir)) }
+
+func (s *syncHome) files() vfs.FS { return syncFiles(s.dir) }
+
 // change changes the configuration and reads it again; fn reports whether it changed it.
 func (s *syncHome) change(fn func(c *sessionsync.Config) (bool, error)) error {
-	return sessionsync.Change(vfs.OS{}, s.dir, s.host, func(c *sessionsync.Config) (bool, error) {
+	return sessionsync.Change(s.files(), s.dir, s.host, func(c *sessionsync.Config) (bool, error) {
 		s.config = c
 		return fn(c)
 	})
@@ -103,7 +110,7 @@ func (p syncCommands) openSync(ctx context.Context) (*syncHome, error) {
 		host = ""
 	}
 	s := &syncHome{dir: sessionsync.Dir(st.home), host: host}
-	s.config, err = sessionsync.ReadConfig(vfs.OS{}, s.dir, host)
+	s.config, err = sessionsync.ReadConfig(s.files(), s.dir, host)
 	return s, err
 }
 
@@ -152,7 +159,7 @@ func (p syncCommands) newSyncRun(ctx context.Context, args []string, o syncing) 
 	if err != nil {
 		return nil, err
 	}
-	identity, err := sessionsync.ReadIdentity(vfs.OS{}, s.dir)
+	identity, err := sessionsync.ReadIdentity(s.files(), s.dir)
 	if err == nil && identity == nil {
 		err = &hinted{failure.Of(firn.ErrNotFound, "this home has no sync identity"), "bring it from another machine: firn sync add NAME TARGET --identity FILE"}
 	}
@@ -179,7 +186,7 @@ func (p syncCommands) syncAll(ctx context.Context, args []string, o syncing) (er
 // syncOne syncs with one target once. It reads the configuration again, since exclusions may
 // have changed during a watch.
 func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client, name string) (report *sessionsync.Report, err error) {
-	config, err := sessionsync.ReadConfig(vfs.OS{}, r.dir, r.host)
+	config, err := sessionsync.ReadConfig(syncFiles(r.dir), r.dir, r.host)
 	if err != nil {
 		return nil, err
 	}
@@ -194,7 +201,7 @@ func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client,
 	bar := p.newBar("syncing")
 	defer bar.Clear()
 	return sessionsync.Run(ctx, sessionsync.Options{
-		FS: vfs.OS{}, Dir: r.dir, Name: name, Config: config, Identity: r.identity, Local: sessionsync.NewGateway(c),
+		FS: syncFiles(r.dir), Dir: r.dir, Name: name, Config: config, Identity: r.identity, Local: sessionsync.NewGateway(c),
 		Target: target, Republish: r.republish, Now: time.Now, Progress: bar.Phase,
 	})
 }

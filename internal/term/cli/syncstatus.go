@@ -13,7 +13,6 @@ import (
 	"firn.dev"
 	"firn.dev/client"
 	"firn.dev/internal/base/failure"
-	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/sessionsync"
 	"firn.dev/internal/render/prose"
 	"firn.dev/wire"
@@ -41,7 +40,7 @@ does not read the targets.`,
 			if err != nil {
 				return err
 			}
-			receipts, err := sessionsync.ReadReceipts(vfs.OS{}, s.dir, s.config)
+			receipts, err := sessionsync.ReadReceipts(s.files(), s.dir, s.config)
 			if err != nil {
 				return err
 			}
@@ -92,7 +91,7 @@ func (s *syncHome) status() ([]sessionsync.Status, error) {
 		return nil, err
 	}
 	for _, name := range names {
-		one, err := sessionsync.ReadStatus(vfs.OS{}, s.dir, name, s.config)
+		one, err := sessionsync.ReadStatus(s.files(), s.dir, name, s.config)
 		if err != nil {
 			return nil, err
 		}
@@ -187,7 +186,7 @@ func (p syncCommands) syncLogCommand() *cobra.Command {
 		if err != nil {
 			return err
 		}
-		all, err := sessionsync.ReadLog(vfs.OS{}, s.dir, limit)
+		all, err := sessionsync.ReadLog(s.files(), s.dir, limit)
 		if err != nil {
 			return err
 		}
@@ -338,7 +337,7 @@ func (p *program) otherHeads(s wire.Session) [][]string {
 		return nil
 	}
 	dir := sessionsync.Dir(settings.Home)
-	config, err := sessionsync.ReadConfig(vfs.OS{}, dir, "")
+	config, err := sessionsync.ReadConfig(syncFiles(dir), dir, "")
 	if err != nil || len(config.Targets) == 0 {
 		return nil
 	}

@@ -191,7 +191,7 @@ func (p syncCommands) addTarget(ctx context.Context, name, given string, o addin
 // takeIdentity stores the given identity, or creates one if the home has none. It reports
 // whether it created one. It stores nothing if other machines use another one on the target.
 func takeIdentity(ctx context.Context, dir string, given *sessionsync.Identity, target sessionsync.Target) (bool, error) {
-	have, err := sessionsync.ReadIdentity(vfs.OS{}, dir)
+	have, err := sessionsync.ReadIdentity(syncFiles(dir), dir)
 	if err != nil {
 		return false, err
 	}
@@ -202,7 +202,7 @@ func takeIdentity(ctx context.Context, dir string, given *sessionsync.Identity, 
 		if have, err = sessionsync.NewIdentity(); err != nil {
 			return false, err
 		}
-		return true, have.Write(vfs.OS{}, dir)
+		return true, have.Write(syncFiles(dir), dir)
 	}
 	if have != nil && have.Recipient() != given.Recipient() {
 		return false, &hinted{failure.Of(firn.ErrConflict, "this home has another sync identity"), "remove its targets and the file sync/identity of the home first"}
@@ -210,7 +210,7 @@ func takeIdentity(ctx context.Context, dir string, given *sessionsync.Identity, 
 	if err := given.CheckAccess(ctx, target); err != nil {
 		return false, err
 	}
-	return false, given.Write(vfs.OS{}, dir)
+	return false, given.Write(syncFiles(dir), dir)
 }
 
 // readIdentity reads an identity from a file or stdin; nil if none is given.
@@ -256,7 +256,7 @@ everything.`,
 				return err
 			}
 			name, address := args[0], s.config.Targets[args[0]]
-			if err := sessionsync.RemoveTarget(vfs.OS{}, s.dir, name); err != nil {
+			if err := sessionsync.RemoveTarget(s.files(), s.dir, name); err != nil {
 				return err
 			}
 			return p.print(map[string]string{"removed": name}, func() string {
@@ -279,7 +279,7 @@ for firn sync add --identity on another machine.`,
 			if err != nil {
 				return err
 			}
-			identity, err := sessionsync.ReadIdentity(vfs.OS{}, s.dir)
+			identity, err := sessionsync.ReadIdentity(s.files(), s.dir)
 			if err == nil && identity == nil {
 				err = &hinted{failure.Of(firn.ErrNotFound, "this home has no sync identity"), "it is created with the first target: firn sync add NAME TARGET"}
 			}

@@ -41,3 +41,9 @@ func Files(in, out *os.File) (dev Device, release func()) {
 
 // IsTerminal reports whether a file is a terminal.
 func IsTerminal(file *os.File) bool { return term.IsTerminal(int(file.Fd())) }
+
+// ReadSecret reads a line from a terminal without showing it.
+func ReadSecret(in *os.File) (string, error) {
+	text, err := term.ReadPassword(int(in.Fd()))
+	return string(text), err
+}

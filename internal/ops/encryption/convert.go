@@ -1,0 +1,307 @@
+package encryption
+
+import (
+	"bytes"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"io/fs"
+	"os"
+	"path/filepath"
+	"strings"
+
+	"firn.dev"
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/disk/journal"
+	"firn.dev/internal/disk/sealfs"
+	"firn.dev/internal/disk/vfs"
+)
+
+// asideSuffix ends the names of unfinished files. [sealfs.Covered] treats them as the files
+// that they become.
+const asideSuffix = ".tmp-convert"
+
+// indexDir has caches, which are removed by a conversion and made again.
+const indexDir = "index"
+
+// Plan lists what a conversion does.
+type Plan struct {
+	// Files and Bytes are to be converted; Done are converted already.
+	Files int   `json:"files"`
+	Bytes int64 `json:"bytes"`
+	Done  int   `json:"done"`
+	// Plain are files that are never encrypted: settings, locks and copies of other tools'
+	// files. Links are not followed.
+	Plain int      `json:"plain"`
+	Links []string `json:"links,omitempty"`
+	// Mirrors are copies of other tools' files, and Workspace the files of agents' workspaces.
+	Mirrors   int `json:"mirrors"`
+	Workspace int `json:"workspace"`
+
+	home  string
+	paths []string
+}
+
+// NewPlan examines a home. toPlain plans its decryption.
+func NewPlan(ctx context.Context, home string, toPlain bool) (*Plan, error) {
+	home, err := filepath.Abs(home)
+	if err != nil {
+		return nil, err
+	}
+	p := &Plan{home: home}
+	return p, p.walk(ctx, home, toPlain)
+}
+
+func (p *Plan) walk(ctx context.Context, dir string, toPlain bool) error {
+	if err := context.Cause(ctx); err != nil {
+		return err
+	}
+	entries, err := vfs.OS{}.ReadDir(dir)
+	if err != nil {
+		return err
+	}
+	for _, e := range entries {
+		path := filepath.Join(dir, e.Name())
+		rel, err := filepath.Rel(p.home, path)
+		if err != nil {
+			return err
+		}
+		switch {
+		case rel == indexDir || strings.HasSuffix(e.Name(), asideSuffix):
+			continue // caches, and remains of an interrupted conversion
+		case e.Type()&fs.ModeSymlink != 0:
+			p.Links = append(p.Links, rel)
+		case e.IsDir():
+			err = p.walk(ctx, path, toPlain)
+		case e.Type().IsRegular():
+			err = p.add(path, rel, toPlain)
+		}
+		if err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// add adds a file to the plan.
+func (p *Plan) add(path, rel string, toPlain bool) error {
+	if !sealfs.Covered(rel) {
+		p.Plain++
+		switch top, _, _ := strings.Cut(filepath.ToSlash(rel), "/"); top {
+		case "sources":
+			p.Mirrors++
+		case "agents":
+			p.Workspace++
+		}
+		return nil
+	}
+	info, err := vfs.OS{}.Stat(path)
+	if err != nil {
+		return err
+	}
+	encrypted, err := sealfs.IsSealed(vfs.OS{}, path)
+	if err != nil {
+		return err
+	}
+	if info.Size == 0 || encrypted != toPlain {
+		p.Done++
+		return nil
+	}
+	p.Files++
+	p.Bytes += info.Size
+	p.paths = append(p.paths, path)
+	return nil
+}
+
+// Progress receives the number of converted bytes and their total.
+type Progress func(done, total int64)
+
+// Encrypt encrypts a home. No other process may use it. If it is interrupted, it continues
+// where it was when it is called again, with the marker of the home and its key.
+func Encrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report Progress) (*Plan, error) {
+	home, err := filepath.Abs(home)
+	if err != nil {
+		return nil, err
+	}
+	// Commit logs are not encrypted. What they have goes into the transcripts first.
+	if _, err := journal.Replay(vfs.OS{}, home); err != nil {
+		return nil, err
+	}
+	m.State = Encrypting
+	if err := m.write(home); err != nil {
+		return nil, err
+	}
+	sealed := sealfs.New(vfs.OS{}, home, key, sealfs.Converting)
+	p, err := convert(ctx, home, false, vfs.OS{}, sealed, report)
+	if err != nil {
+		return p, err
+	}
+	m.State = Encrypted
+	return p, m.write(home)
+}
+
+// Decrypt is the reverse of Encrypt. At the end the home has the same bytes as before it was
+// encrypted.
+func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report Progress) (*Plan, error) {
+	home, err := filepath.Abs(home)
+	if err != nil {
+		return nil, err
+	}
+	m.State = Decrypting
+	if err := m.write(home); err != nil {
+		return nil, err
+	}
+	sealed := sealfs.New(vfs.OS{}, home, key, sealfs.Opening)
+	p, err := convert(ctx, home, true, sealed, vfs.OS{}, report)
+	if err != nil {
+		return p, err
+	}
+	if err := sealfs.RemoveRedo(vfs.OS{}, home); err != nil {
+		return p, err
+	}
+	if err := (vfs.OS{}).Remove(markerPath(home)); err != nil {
+		return p, err
+	}
+	return p, vfs.SyncNames(vfs.OS{}, home)
+}
+
+// convert converts all files of a home. It continues after a file that cannot be converted
+// and returns an error for it at the end.
+func convert(ctx context.Context, home string, toPlain bool, from, to vfs.FS, report Progress) (*Plan, error) {
+	if err := vfs.RemoveAll(vfs.OS{}, filepath.Join(home, indexDir)); err != nil {
+		return nil, err
+	}
+	p, err := NewPlan(ctx, home, toPlain)
+	if err != nil {
+		return p, err
+	}
+	dirs, linked := make(map[string]bool), make(links)
+	var failed []error
+	done := int64(0)
+	for _, path := range p.paths {
+		if err := context.Cause(ctx); err != nil {
+			return p, err
+		}
+		n, err := convertFile(path, from, to, linked)
+		if err != nil {
+			failed = append(failed, fmt.Errorf("convert %s: %w", path, err))
+		}
+		dirs[filepath.Dir(path)] = true
+		if done += n; report != nil {
+			report(done, p.Bytes)
+		}
+	}
+	for dir := range dirs {
+		if err := (vfs.OS{}).SyncDir(dir); err != nil {
+			failed = append(failed, err)
+		}
+	}
+	if len(failed) > 0 {
+		return p, failure.Of(firn.ErrCorrupt, "%d of %d files were not converted: %v", len(failed), p.Files, failed[0])
+	}
+	return p, nil
+}
+
+// convertFile replaces a file by a converted one with the same time of change. It returns the
+// size of the file that it read.
+func convertFile(path string, from, to vfs.FS, linked links) (n int64, err error) {
+	before, err := vfs.OS{}.Stat(path)
+	if err != nil {
+		return 0, err
+	}
+	aside := filepath.Join(filepath.Dir(path), "."+filepath.Base(path)+asideSuffix)
+	if err := (vfs.OS{}).Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
+		return 0, err
+	}
+	if first := linked.find(before, path); first != "" {
+		if err := (vfs.OS{}).Link(first, aside); err != nil {
+			return 0, err
+		}
+		return before.Size, vfs.OS{}.Rename(aside, path)
+	}
+	if err := copyFile(from, path, to, aside); err != nil {
+		return 0, errors.Join(err, ignoreMissing((vfs.OS{}).Remove(aside)))
+	}
+	if err := os.Chtimes(aside, before.ModTime, before.ModTime); err != nil {
+		return 0, errors.Join(err, (vfs.OS{}).Remove(aside))
+	}
+	return before.Size, vfs.OS{}.Rename(aside, path)
+}
+
+// links has the first converted name of each file with several names.
+type links map[[2]uint64]string
+
+// find returns the converted file that another name belongs to; empty if it is the first.
+func (l links) find(info vfs.Info, path string) string {
+	id := [2]uint64{info.Device, info.Inode}
+	if first, ok := l[id]; ok {
+		return first // its number of names is less by those that were converted
+	}
+	if info.Links > 1 {
+		l[id] = path
+	}
+	return ""
+}
+
+func ignoreMissing(err error) error {
+	if errors.Is(err, fs.ErrNotExist) {
+		return nil
+	}
+	return err
+}
+
+// copyFile copies the content of a file durably, reads it back and compares it.
+func copyFile(from vfs.FS, name string, to vfs.FS, copied string) (err error) {
+	source, err := from.Open(name, vfs.Read)
+	if err != nil {
+		return err
+	}
+	defer source.Close() // read-only
+	target, err := to.Open(copied, vfs.Create)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, target.Close()) }()
+	buf := make([]byte, 256<<10)
+	for {
+		n, err := source.Read(buf)
+		if n > 0 {
+			if _, err := target.Write(buf[:n]); err != nil {
+				return err
+			}
+		}
+		if err == io.EOF {
+			break
+		}
+		if err != nil {
+			return err
+		}
+	}
+	if err := target.Sync(); err != nil {
+		return err
+	}
+	return compare(source, target, buf)
+}
+
+// compare returns an error if two files differ.
+func compare(a, b vfs.File, buf []byte) error {
+	half := len(buf) / 2
+	for at := int64(0); ; {
+		n, errA := a.ReadAt(buf[:half], at)
+		m, errB := b.ReadAt(buf[half:2*half], at)
+		if n != m || !bytes.Equal(buf[:n], buf[half:half+m]) {
+			return failure.Of(firn.ErrCorrupt, "reading it back gives other bytes at %d", at)
+		}
+		if at += int64(n); n < half {
+			return errors.Join(notEnd(errA), notEnd(errB))
+		}
+	}
+}
+
+func notEnd(err error) error {
+	if err == io.EOF {
+		return nil
+	}
+	return err
+}
