@@ -86,8 +86,9 @@ type Hit struct {
 	// comparable between queries.
 	Relevance float64 `json:"relevance"`
 	// Parts are the parts of the score of an answer to a question, by name: its words, its
-	// neighbors, similar words, the speaker and so on. The part machine is negative: it is
-	// taken from messages of jobs, hooks and sub-agents.
+	// neighbors, similar words, the speaker and so on. Two parts are negative: asks, for
+	// a text that is a question itself, and machine, for messages of jobs, hooks and
+	// sub-agents.
 	Parts map[string]float64 `json:"parts,omitempty"`
 	// Snippet is an excerpt of the text with secrets masked; Matches are the byte ranges of
 	// the matches in it, as pairs.

@@ -171,6 +171,8 @@ type doc struct {
 	machine bool
 	time    int64 // milliseconds
 	words   int
+	// asks is the percentage of the text that is questions.
+	asks int
 	// t holds the words of the text in order, x their other forms, f the facets.
 	t, x, f string
 }
@@ -241,6 +243,9 @@ func (a *analyzer) doc(o owner, common string, n int, at firn.Pos, entry firn.En
 	}
 	d.id = firstNumber(d.time) | int64(hash(strconv.FormatInt(o.session, 36), strconv.Itoa(n), strconv.Itoa(int(p.space)))&(1<<idBits-1))
 	d.f = facetsOf(common, p)
+	if p.space == talk {
+		d.asks = int(100 * search.AskedShare(p.text))
+	}
 	if d.machine = o.machine || p.machine; d.machine {
 		d.f = machineFacet + " " + d.f
 	}

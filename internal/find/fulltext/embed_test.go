@@ -598,7 +598,7 @@ func TestNearestVectors(t *testing.T) {
 	var all []vector
 	for i := range 2000 {
 		all = append(all, vector{id: int64(i), sum: sumOf("word"), v: random()})
-		if _, err := db.write.Exec("insert into docs values(?, 1, ?, 0, '', 0, 'user', 0, 0, 1, 'word', '', '')", i, i); err != nil {
+		if _, err := db.write.Exec("insert into docs values(?, 1, ?, 0, '', 0, 'user', 0, 0, 1, 0, 'word', '', '')", i, i); err != nil {
 			t.Fatal(err)
 		}
 	}

@@ -190,15 +190,15 @@ func (f *finder) addHints(ranker *search.Ranker, pool []*found) {
 	}
 }
 
-const docColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.f glob '" + machineFacet + " *', docs.time, docs.words, docs.t, docs.x"
+const docColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.f glob '" + machineFacet + " *', docs.time, docs.words, docs.asks, docs.t, docs.x"
 
 // placeColumns is docColumns without the words.
-const placeColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.f glob '" + machineFacet + " *', docs.time, docs.words, '', ''"
+const placeColumns = "docs.id, docs.session, docs.n, docs.at, docs.entry, docs.space, docs.role, docs.calls, docs.f glob '" + machineFacet + " *', docs.time, docs.words, docs.asks, '', ''"
 
 func scanDoc(scan func(...any) error, d *found) error {
 	var at int64
 	var entry, role string
-	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.machine, &d.time, &d.doc.words, &d.t, &d.x)
+	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.machine, &d.time, &d.doc.words, &d.asks, &d.t, &d.x)
 	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
 	return err
 }

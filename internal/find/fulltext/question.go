@@ -73,7 +73,7 @@ func (f *finder) rankQuestion(ctx context.Context, ranker *search.Ranker, pool [
 		all[i] = search.Candidate{
 			Placed: search.Placed{Counts: c.counts, Session: c.session, N: c.n, Title: c.role == search.RoleTitle},
 			Words:  c.words.Words, Weight: search.Weight(c.role, c.calls), Time: time.UnixMilli(c.time),
-			Before: before, After: after, Similar: f.similarityOf(c),
+			Before: before, After: after, Similar: f.similarityOf(c), Asks: float64(c.asks) / 100,
 		}
 	}
 	ranker.RankQuestion(all, f.query.Weights)

@@ -20,7 +20,7 @@ import (
 
 // version is the version of the schema and of the text analysis. An index of another
 // version is rebuilt.
-const version = 6
+const version = 7
 
 // schema creates the tables. The original text is not stored: t, x and f hold normalized
 // words, which ranking and deleting need.
@@ -34,7 +34,7 @@ create unique index sessions_sid on sessions(sid);
 create index sessions_unread on sessions(unread) where unread > 0;
 create table docs(
 	id integer primary key, session integer not null, n integer not null, at integer not null, entry text not null,
-	space integer not null, role text not null, calls integer not null, time integer not null, words integer not null,
+	space integer not null, role text not null, calls integer not null, time integer not null, words integer not null, asks integer not null,
 	t text not null, x text not null, f text not null);
 create index docs_place on docs(session, n, space);
 create table days(space integer, day integer, docs integer, words integer, primary key(space, day)) without rowid;

@@ -209,7 +209,7 @@ func scanWhole(scan func(...any) error) (doc, error) {
 	var d doc
 	var at int64
 	var entry, role string
-	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.machine, &d.time, &d.words, &d.t, &d.x, &d.f)
+	err := scan(&d.id, &d.session, &d.n, &at, &entry, &d.space, &role, &d.calls, &d.machine, &d.time, &d.words, &d.asks, &d.t, &d.x, &d.f)
 	d.at, d.entry, d.role = firn.Pos(at), firn.EntryID(entry), search.Role(role)
 	return d, err
 }

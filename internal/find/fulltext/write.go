@@ -256,11 +256,11 @@ func placeAll(ctx context.Context, tx *sql.Tx, single *sql.Stmt, docs []doc) err
 }
 
 func insertSQL(rows int) string {
-	return "insert or ignore into docs values" + strings.Repeat(",(?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)[1:]
+	return "insert or ignore into docs values" + strings.Repeat(",(?,?,?,?,?,?,?,?,?,?,?,?,?,?)", rows)[1:]
 }
 
 func (d *doc) values() []any {
-	return []any{d.id, d.session, d.n, int64(d.at), string(d.entry), int(d.space), string(d.role), d.calls, d.time, d.words, d.t, d.x, d.f}
+	return []any{d.id, d.session, d.n, int64(d.at), string(d.entry), int(d.space), string(d.role), d.calls, d.time, d.words, d.asks, d.t, d.x, d.f}
 }
 
 // place inserts a row under its id, or the next free one.

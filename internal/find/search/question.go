@@ -82,6 +82,8 @@ const (
 	FeatureTopic
 	// FeatureSession is the greatest FeatureWindow of the session.
 	FeatureSession
+	// FeatureAsks is the share of the text that is questions: an answer tells something.
+	FeatureAsks
 	// FeatureVector is the similarity of the vectors of an embeddings model, if there is one.
 	FeatureVector
 	featureCount
@@ -91,7 +93,7 @@ const (
 type Features [featureCount]float64
 
 // FeatureNames are the names of the features.
-var FeatureNames = [featureCount]string{"window", "previous", "coverage", "speaker", "dated", "length", "meaning", "topic", "session", "vector"}
+var FeatureNames = [featureCount]string{"window", "previous", "coverage", "speaker", "dated", "length", "meaning", "topic", "session", "asks", "vector"}
 
 // QuestionWeights returns the weights of the features.
 func QuestionWeights() Features { return questionWeights }
@@ -108,6 +110,7 @@ var questionWeights = Features{
 	FeatureMeaning:  13,
 	FeatureTopic:    14,
 	FeatureSession:  2,
+	FeatureAsks:     -4,
 	FeatureVector:   20, // not learned, since there is no model without settings
 }
 
@@ -140,6 +143,8 @@ type Candidate struct {
 	Time   time.Time
 	// Before and After are the counts of the neighbors, nearest first.
 	Before, After []Counts
+	// Asks is the share of the text that is questions.
+	Asks float64
 	// Similar is the similarity of its vector to the question's, by rank, from 0 to 1.
 	Similar float64
 
@@ -161,7 +166,7 @@ func (r *Ranker) RankQuestion(all []Candidate, weights *Features) {
 		if len(c.Before) > 0 {
 			f[FeaturePrevious] = q.plainScore(c.Before[0])
 		}
-		f[FeatureVector] = c.Similar
+		f[FeatureVector], f[FeatureAsks] = c.Similar, c.Asks
 		f[FeatureLength] = math.Log1p(float64(len(c.Words)))
 	}
 	r.addSpeakers(q, all)

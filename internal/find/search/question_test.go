@@ -43,7 +43,7 @@ func rankTexts(t *testing.T, question string, texts ...string) []int {
 	r := NewRanker(terms, frequency, 1, 1, time.Now())
 	for i, text := range texts {
 		words := TextOf(text)
-		all[i] = Candidate{Placed: Placed{Counts: r.Count(words), Session: 1, N: i + 1}, Words: words.Words, Weight: 1}
+		all[i] = Candidate{Placed: Placed{Counts: r.Count(words), Session: 1, N: i + 1}, Words: words.Words, Weight: 1, Asks: AskedShare(text)}
 		for k, n := range all[i].Of {
 			if n > 0 {
 				frequency[k]++
@@ -93,6 +93,10 @@ func TestRankQuestion(t *testing.T) {
 		"the speaker is named": {"What instrument does Anna play?", []string{
 			"Ben: I play an instrument in an orchestra.", "Anna: I play the cello since I was a child.", "Ben: Anna, which instrument do you like?",
 			"Anna: The weather is nice today.", "Anna: See you soon then, bye.", "Ben: See you.",
+		}, 1},
+		"a question is no answer": {"Which rose did grandmother plant by the gate?", []string{
+			"Which rose did grandmother plant by the gate, do you know it?", "Grandmother did plant the rose by the gate: it is a Damask rose.",
+			"Did grandmother plant a rose by the gate, and which?", "The kettle is on.", "Bring the newspaper, please.",
 		}, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
