@@ -43,6 +43,9 @@ func TestAdoptInstall(t *testing.T) {
 	if same, _ := os.ReadFile(file); string(same) != string(unit) {
 		t.Errorf("the undo makes the unit\n%s", same)
 	}
+	if out := run(0, "--install", "claude"); !strings.Contains(out, "it replaces a service with other arguments\n") || !strings.Contains(out, "undo: firn adopt --install --link claude\n") {
+		t.Errorf("with other arguments it prints %s", out)
+	}
 	if err := os.WriteFile(filepath.Join(user, "broken"), nil, 0o600); err != nil {
 		t.Fatal(err)
 	}
@@ -62,7 +65,7 @@ func TestAdoptInstall(t *testing.T) {
 		t.Errorf("over another unit it prints %s", out)
 	}
 	asked, _ := os.ReadFile(filepath.Join(user, "asked"))
-	if got := strings.Count(string(asked), "restart firn-adopt.service"); got != 4 {
+	if got := strings.Count(string(asked), "restart firn-adopt.service"); got != 5 {
 		t.Errorf("the manager was asked %d times to start it:\n%s", got, asked)
 	}
 }

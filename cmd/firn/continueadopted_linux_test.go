@@ -1,6 +1,7 @@
 package main
 
 import (
+	"fmt"
 	"os"
 	"path/filepath"
 	"strings"
@@ -175,4 +176,24 @@ func TestContinuedInBoth(t *testing.T) {
 		t.Errorf("the other branch is %s", out)
 	}
 	verify(t, home)
+}
+
+// TestImportManyAsks imports a directory with many transcripts only with --yes, and does not
+// look into the index and the mirrors of a firn home.
+func TestImportManyAsks(t *testing.T) {
+	home, dir := t.TempDir(), t.TempDir()
+	for i := range 501 {
+		historytest.Put(t, dir, fmt.Sprintf("x/%d.jsonl", i), "not a transcript\n")
+	}
+	out, err := firnCommand(home, "import", dir).CombinedOutput()
+	if err == nil || !strings.Contains(string(out), "501 transcripts") || !strings.Contains(string(out), "--yes imports them") {
+		t.Errorf("import: %v\n%s", err, out)
+	}
+	historytest.Put(t, dir, "h/agents/main/keep", "")
+	historytest.Put(t, dir, "h/index/a.jsonl", "x\n")
+	historytest.Put(t, dir, "h/sources/b.jsonl", "x\n")
+	out, err = firnCommand(home, "import", dir, "--plan").CombinedOutput()
+	if err != nil || strings.Contains(string(out), "a.jsonl") || strings.Contains(string(out), "b.jsonl") {
+		t.Errorf("the plan: %v\n%.300s", err, out)
+	}
 }

@@ -12,9 +12,11 @@ import (
 	"net/http"
 	"os"
 	"path/filepath"
+	"syscall"
 	"time"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/gateway"
 )
@@ -112,7 +114,11 @@ func Serve(ctx context.Context, o ServeOptions) error {
 		s.Lock = hold
 	}
 	if err := s.listen(ctx); err != nil {
-		return fmt.Errorf("serve the home %s: %w", o.Home, err)
+		err = fmt.Errorf("serve the home %s: %w", o.Home, err)
+		if errors.Is(err, syscall.EADDRINUSE) {
+			err = failure.WithHint(err, "another program listens there; choose another port: firn serve --listen 127.0.0.1:0")
+		}
+		return err
 	}
 	return s.serve(ctx)
 }

@@ -3,6 +3,7 @@ package chat
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"firn.dev"
@@ -88,6 +89,13 @@ func (c *chat) command(ctx context.Context, typed string) error {
 		hint = "did you mean /" + near + "? " + hint
 	}
 	return &Problem{Err: fmt.Errorf("unknown command /%s", prose.OneLine(name, 40)), Hint: hint, Kind: firn.ErrInvalid}
+}
+
+// IsCommand reports whether a text begins with the name of a command of the chat.
+func IsCommand(text string) bool {
+	typed, ok := strings.CutPrefix(text, "/")
+	name, _, _ := strings.Cut(typed, " ")
+	return ok && name != "" && (otherNames[name] != "" || slices.Contains(commandNames(), name))
 }
 
 // needs returns an error if a required argument is missing.

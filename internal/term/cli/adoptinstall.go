@@ -93,6 +93,10 @@ func (p adoptCommands) installWatch(ctx context.Context, args []string, link boo
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return err
 	}
+	undo := "firn adopt --uninstall"
+	if before != nil && string(before) != text {
+		undo = againCommand(before)
+	}
 	if string(before) != text {
 		if err := errors.Join((vfs.OS{}).MkdirAll(filepath.Dir(s.path)), vfs.WriteFile(vfs.OS{}, s.path, []byte(text))); err != nil {
 			return err
@@ -102,9 +106,21 @@ func (p adoptCommands) installWatch(ctx context.Context, args []string, link boo
 	for _, command := range s.start { // what only the last one needs may fail, as unloading a service that is not loaded
 		failed = manage(ctx, command)
 	}
-	return p.print(map[string]any{"file": s.path, "started": failed == nil, "undo": "firn adopt --uninstall"}, func() string {
-		return fmt.Sprintf("wrote %s\n%sundo: firn adopt --uninstall\n", prose.Clean(s.path), startedText(failed, s.start))
+	return p.print(map[string]any{"file": s.path, "started": failed == nil, "undo": undo}, func() string {
+		note := ""
+		if before != nil && string(before) != text {
+			note = "it replaces a service with other arguments\n"
+		}
+		return fmt.Sprintf("wrote %s\n%s%sundo: %s\n", prose.Clean(s.path), note, startedText(failed, s.start), prose.Clean(undo))
 	})
+}
+
+// againCommand returns the command that installs a service again.
+func againCommand(text []byte) string {
+	if first, _, _ := strings.Cut(string(text), "\n"); strings.HasPrefix(first, watchAgain) {
+		return strings.TrimPrefix(first, watchAgain)
+	}
+	return "firn adopt --install"
 }
 
 // installCommand returns the command that installs the service.
@@ -157,10 +173,7 @@ func (p adoptCommands) uninstallWatch(ctx context.Context) error {
 	if err != nil {
 		return err
 	}
-	again := "firn adopt --install"
-	if first, _, _ := strings.Cut(string(text), "\n"); strings.HasPrefix(first, watchAgain) {
-		again = strings.TrimPrefix(first, watchAgain)
-	}
+	again := againCommand(text)
 	failed := manage(ctx, s.stop)
 	if err := (vfs.OS{}).Remove(s.path); err != nil {
 		return err

@@ -339,6 +339,8 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool, terminal
 		return usage(cmd, "--allow-shell and --no-tools cannot be combined")
 	case cmd.Flags().Changed("resume") && f.Resume == "":
 		return usage(cmd, "--resume is empty; without a value it lets you choose")
+	case f.print && len(args) > 0 && chat.IsCommand(args[0]):
+		return &usageError{message: fmt.Sprintf("%s is a command of the chat, and -p sends messages only", args[0]), hint: "run it in the chat: firn chat -c"}
 	case f.print && len(args) > 0 && strings.TrimSpace(strings.Join(args, " ")) == "":
 		return usage(cmd, "the prompt is empty")
 	}

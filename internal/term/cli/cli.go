@@ -244,11 +244,20 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 		failure.hint = hint
 		return failure
 	}
-	cmd.SuggestionsMinimumDistance = 2 // prefixes of commands are suggested too
-	if near := cmd.SuggestionsFor(args[0]); len(near) > 0 {
-		failure.hint = "did you mean " + cmd.CommandPath() + " " + cmp.Or(typo.Nearest(args[0], near, 2), near[0]) + "?"
+	if near := nearestCommand(cmd, args[0]); near != "" {
+		failure.hint = "did you mean " + cmd.CommandPath() + " " + near + "?"
 	}
 	return failure
+}
+
+// nearestCommand returns the subcommand whose name is like a word; empty if there is none.
+func nearestCommand(cmd *cobra.Command, word string) string {
+	cmd.SuggestionsMinimumDistance = 2 // prefixes of commands are suggested too
+	near := cmd.SuggestionsFor(word)
+	if len(near) == 0 {
+		return ""
+	}
+	return cmp.Or(typo.Nearest(word, near, 2), near[0])
 }
 
 // chatHint returns the hint for commands that other agents have, and for a prompt in the place
@@ -359,10 +368,13 @@ func atMostOne(cmd *cobra.Command, args []string) error {
 
 // none rejects arguments.
 func none(cmd *cobra.Command, args []string) error {
-	if len(args) > 0 {
-		return usage(cmd, "firn %s takes no arguments", cmd.Name())
+	if len(args) == 0 {
+		return nil
 	}
-	return nil
+	if near := nearestCommand(cmd, args[0]); near != "" && len(args[0]) > 2 { // two changes make any name of a short word
+		return &usageError{message: fmt.Sprintf("unknown command %q", args[0]), hint: "did you mean " + cmd.CommandPath() + " " + near + "?"}
+	}
+	return usage(cmd, "firn %s takes no arguments", cmd.Name())
 }
 
 // print prints a result, as JSON with --json and else as text.

@@ -133,7 +133,7 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 	undo := p.undoOfSetting(ctx, s, path)
 	now, err := change(path, value)
 	if err != nil {
-		return &hinted{err, "docs/configuration.md lists the values of each setting"}
+		return &hinted{err, settingHint(path, value)}
 	}
 	if strings.HasPrefix(path, "search.embeddings") {
 		if err := serve.CheckEmbeddings(now.Search.Embeddings); err != nil {
@@ -145,6 +145,14 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 		result.Undo = undo
 	}
 	return p.print(result, func() string { return changesText(result) })
+}
+
+// settingHint returns the hint for a setting that cannot be changed.
+func settingHint(path, value string) string {
+	if path == "model" {
+		return "to choose the model: firn model set " + quote(value)
+	}
+	return "docs/configuration.md lists the values of each setting"
 }
 
 // isModelSetting reports whether the value of a setting is the name of a model.

@@ -136,7 +136,11 @@ func printUsage(cmd *cobra.Command) error {
 	case !cmd.HasParent():
 		b.WriteString("Usage:\n  firn COMMAND [flags]\n")
 	case cmd.HasAvailableSubCommands():
-		fmt.Fprintf(&b, "Usage:\n  %s COMMAND [flags]\n", cmd.CommandPath())
+		b.WriteString("Usage:\n")
+		if cmd.Runnable() && strings.Contains(cmd.Use, " ") {
+			fmt.Fprintf(&b, "  %s\n", cmd.UseLine())
+		}
+		fmt.Fprintf(&b, "  %s COMMAND [flags]\n", cmd.CommandPath())
 	default:
 		fmt.Fprintf(&b, "Usage:\n  %s\n", cmd.UseLine())
 	}

@@ -29,7 +29,7 @@ type exchangeCommands struct{ *program }
 
 func (p exchangeCommands) importCommand() *cobra.Command {
 	var from, id, agent string
-	var plan bool
+	var plan, yes bool
 	cmd := &cobra.Command{
 		Use: "import FILE|DIR|-", GroupID: "formats",
 		Short: "Import transcripts of other tools as sessions",
@@ -51,6 +51,7 @@ directory, see firn adopt.
 	flags.StringVar(&id, "id", "", "`id` of the new session (default: its own)")
 	flags.StringVar(&agent, "agent", "", "`agent` that owns the session")
 	flags.BoolVar(&plan, "plan", false, "print the plan without changing anything")
+	flags.BoolVar(&yes, "yes", false, "import more than 500 transcripts")
 	completeFormat(cmd, "from")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		if from != "" {
@@ -73,12 +74,18 @@ directory, see firn adopt.
 		if plan {
 			return p.planImport(list)
 		}
+		if len(list) > unaskedImports && !yes {
+			return &hinted{failure.Of(firn.ErrInvalid, "%s has %s", args[0], prose.Plural(len(list), "transcript")), "--plan lists them; --yes imports them"}
+		}
 		return p.with(mayChange, func(ctx context.Context, c *client.Client, _ []string) error {
 			return p.importAll(ctx, c, list)
 		})(cmd, args)
 	}
 	return cmd
 }
+
+// unaskedImports is the number of transcripts that are imported without --yes.
+const unaskedImports = 500
 
 // transcript is a transcript to import: its files in order.
 type transcript struct {
@@ -177,6 +184,9 @@ func ofTool(dir string, tool dialect.Tool) ([]transcript, error) {
 func ofDir(dir, from string) ([]transcript, error) {
 	var list []transcript
 	err := filepath.WalkDir(dir, func(name string, e fs.DirEntry, err error) error {
+		if err == nil && e.IsDir() && isInternal(name) {
+			return fs.SkipDir
+		}
 		if err != nil || e.IsDir() || filepath.Ext(name) != ".jsonl" {
 			return err
 		}
@@ -195,6 +205,16 @@ func ofDir(dir, from string) ([]transcript, error) {
 		return nil, &hinted{err, "name a file, or a directory with transcripts; to find other tools' directories: firn adopt"}
 	}
 	return list, nil
+}
+
+// isInternal reports whether a directory is one of a firn home that has no transcripts: its
+// index, syncs, mirrors and contents of files.
+func isInternal(dir string) bool {
+	if !slices.Contains([]string{"index", "sync", "sources", "files", "bin"}, filepath.Base(dir)) {
+		return false
+	}
+	info, err := os.Stat(filepath.Join(filepath.Dir(dir), "agents"))
+	return err == nil && info.IsDir()
 }
 
 // planImport prints the transcripts that would be imported.

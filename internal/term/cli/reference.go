@@ -95,7 +95,9 @@ func (p *program) each(refs []string, do func(ref string) error) error {
 // args checks the number of arguments. If most is negative, there is no maximum.
 func args(least, most int, want string) cobra.PositionalArgs {
 	return func(cmd *cobra.Command, given []string) error {
-		if n := len(given); n < least || most >= 0 && n > most {
+		if n := len(given); n == 0 && strings.HasPrefix(cmd.Use, cmd.Name()+" SESSION") {
+			return &usageError{message: fmt.Sprintf("%s takes %s", cmd.CommandPath(), want), hint: fmt.Sprintf("firn ls lists the sessions; - is the latest: %s -", cmd.CommandPath())}
+		} else if n < least || most >= 0 && n > most {
 			return usage(cmd, "%s takes %s, not %s", cmd.CommandPath(), want, prose.Plural(n, "argument"))
 		}
 		for _, arg := range given {

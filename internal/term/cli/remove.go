@@ -179,9 +179,12 @@ func (p removeCommands) restoreCommand() *cobra.Command {
 		Use:     "restore SESSION [ENTRY]",
 		GroupID: "sessions",
 		Short:   "Undo firn rm: restore a session, or one entry",
-		Long:    "Restore a session that was hidden or moved to the trash bin, or a hidden entry.\n\n" + sessionHelp + "\nRefer to a session in the trash bin by its id, the start of it, or its title:\nfirn bin ls.\n\n" + entryHelp,
+		Long:    "Restore a session that was hidden or moved to the trash bin, or a hidden entry. Without ENTRY, - is the latest hidden session.\n\n" + sessionHelp + "\nRefer to a session in the trash bin by its id, the start of it, or its title:\nfirn bin ls.\n\n" + entryHelp,
 		Example: "  firn restore 0198c5a2\n  firn restore - '#220'", Args: args(1, 2, "a session and optionally an entry"), ValidArgsFunction: p.completeSession(false),
 		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
+			if args[0] == latestSession && len(args) == 1 {
+				args = p.latestHidden(ctx, c, args)
+			}
 			s, binned, err := p.findRemoved(ctx, c, args[0])
 			if err != nil {
 				return err
@@ -192,6 +195,16 @@ func (p removeCommands) restoreCommand() *cobra.Command {
 			return p.restore(ctx, c, s, binned)
 		}),
 	}
+}
+
+// latestHidden returns the latest hidden session as the argument of a command, or the
+// arguments as they are if there is none.
+func (p removeCommands) latestHidden(ctx context.Context, c *client.Client, args []string) []string {
+	page, err := c.SessionsPage(ctx, client.Query{Hidden: true, Limit: 1})
+	if err != nil || len(page.Items) == 0 {
+		return args // the command reports what is wrong
+	}
+	return []string{string(page.Items[0].ID)}
 }
 
 // restore restores a session. If the session was not removed, it only prints that, without

@@ -136,6 +136,20 @@ func (o adding) addressOf(target string) (sessionsync.Address, error) {
 	return a, nil
 }
 
+// within reports whether a path is a directory or below it, with symbolic links resolved.
+func within(dir, path string) bool {
+	for _, p := range []*string{&dir, &path} {
+		if abs, err := filepath.Abs(*p); err == nil {
+			*p = abs
+		}
+		if real, err := filepath.EvalSymlinks(*p); err == nil {
+			*p = real
+		}
+	}
+	rel, err := filepath.Rel(dir, path)
+	return err == nil && filepath.IsLocal(rel)
+}
+
 // addTarget adds a target to the configuration.
 func (p syncCommands) addTarget(ctx context.Context, name, given string, o adding) (err error) {
 	s, err := p.openSync(ctx)
@@ -148,6 +162,9 @@ func (p syncCommands) addTarget(ctx context.Context, name, given string, o addin
 	a, err := o.addressOf(given)
 	if err != nil {
 		return err
+	}
+	if a.Kind == sessionsync.KindFolder && within(filepath.Dir(s.dir), a.Path) {
+		return &hinted{failure.Of(firn.ErrInvalid, "%s is in the home %s itself", given, filepath.Dir(s.dir)), "choose a folder that other machines can reach, such as a mounted share"}
 	}
 	address := a.String()
 	target, release, err := openTarget(ctx, address, nil)

@@ -95,7 +95,7 @@ func usageTable(s wire.Spending, most int) string {
 	if s.And != "" {
 		head += " · " + s.And
 	}
-	rows := [][]string{{strings.ToUpper(head), "ANSWERS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}}
+	rows := [][]string{{strings.ToUpper(head), "CALLS", "INPUT", "OUTPUT", "CACHE READ", "CACHE WRITE", "COST"}}
 	cut := 0
 	for i, r := range s.Rows {
 		if most > 0 && i == most {
