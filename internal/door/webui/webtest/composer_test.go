@@ -102,6 +102,8 @@ func TestSlash(t *testing.T) {
 	b.insert("/win")
 	b.key("\r")
 	b.wait(`location.pathname.endsWith("/window")`)
+	// The header and the tab show the same share of the window.
+	b.wait(`document.querySelector(".window-sum b")?.innerText === document.querySelector(".session-head .window-bar .num")?.innerText`)
 }
 
 // TestAttach attaches an image by the button.

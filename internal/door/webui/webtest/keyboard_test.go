@@ -216,4 +216,15 @@ func TestContrastAndDensity(t *testing.T) {
 	if wide := get[float64](b, `document.querySelector(".page").getBoundingClientRect().width`); wide > 2300 {
 		t.Errorf("a page is %g px wide", wide)
 	}
+	b.size(390, 844)
+	b.open("/search")
+	b.settled()
+	const room = `(() => {
+		const el = document.querySelector(".search-box input"), s = getComputedStyle(el), c = document.createElement("canvas").getContext("2d");
+		c.font = s.font;
+		return el.clientWidth - parseFloat(s.paddingLeft) - parseFloat(s.paddingRight) - c.measureText(el.placeholder).width;
+	})()`
+	if left := get[float64](b, room); left < 0 {
+		t.Errorf("the placeholder of the search is %g px too long on a phone", -left)
+	}
 }

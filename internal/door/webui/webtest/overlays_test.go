@@ -105,6 +105,7 @@ func overlays(note string) map[string][]overlay {
 			{title: "CLI commands", open: pressed(sessionMenu, a("menuitem", "Copy as CLI…"))},
 			{title: "Retry with another model", open: pressed(entryMenu, a("menuitem", "Retry with another model…"))},
 			{title: "Timeline", open: pressed(entryMenu, a("menuitem", "/^Timeline/"))},
+			{title: "Rewind files", open: pressed(entryMenu, a("menuitem", "Rewind files…"))},
 			{title: "Label", open: pressed(entryMenu, a("menuitem", "Label…"))},
 			{title: "CLI commands", open: pressed(entryMenu, a("menuitem", "Copy as CLI…"))},
 			{title: "Choose a model", open: pressed(a("button", "/^Model:/"))},

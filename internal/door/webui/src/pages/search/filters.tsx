@@ -58,6 +58,9 @@ export function asCommand(f: Filter): string {
   return words.join(" ");
 }
 
+// On a narrow screen the examples of the search language do not fit.
+const narrow = matchMedia("(max-width: 719px)");
+
 export function Filters({ filter, box }: { filter: Filter; box: Ref<HTMLInputElement> }) {
   const agents = useGet<Page<Agent>>("/v1/agents");
   const keys = useGet<Page<Key>>("/v1/keys");
@@ -68,7 +71,7 @@ export function Filters({ filter, box }: { filter: Filter; box: Ref<HTMLInputEle
   return (
     <>
       <div class="search-line">
-        <Box name="q" label="Search messages" placeholder='words, "a phrase", prefix*, role:user, since:7d …' value={filter.q} box={box} wait={350} class="search-box" autofocus={!asked(filter)} />
+        <Box name="q" label="Search messages" placeholder={narrow.matches ? "words or a phrase" : 'words, "a phrase", prefix*, role:user, since:7d …'} value={filter.q} box={box} wait={350} class="search-box" autofocus={!asked(filter)} />
         <CopyCLI small command={asCommand(filter)} />
       </div>
       <div class="filters" role="group" aria-label="Filters">
