@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"firn.dev"
@@ -39,8 +40,25 @@ type Plan struct {
 	Mirrors   int `json:"mirrors"`
 	Workspace int `json:"workspace"`
 
+	// Other are files and directories in the home that are not firn's, such as a key that a
+	// setting names. They stay as they are.
+	Other []string `json:"other,omitempty"`
+
 	home  string
 	paths []string
+}
+
+// ours are the files and directories of a home that a conversion converts, besides those that
+// begin with a dot. Files with other names belong to the user, unless firn creates them in an
+// encrypted home.
+var ours = []string{
+	"agents", "archive", "bin", "receipts", "commit", indexDir, "projects", "chat_history", "chat_history.new", "approvals.json", "sync", "files",
+	"verify-accepted.jsonl", "anchor.key", "gateway",
+}
+
+// isOther reports whether a path relative to the home is not one of firn's.
+func isOther(rel string) bool {
+	return !strings.ContainsRune(rel, filepath.Separator) && !strings.HasPrefix(rel, ".") && sealfs.Covered(rel) && !slices.Contains(ours, rel)
 }
 
 // NewPlan examines a home. toPlain plans its decryption.
@@ -70,6 +88,8 @@ func (p *Plan) walk(ctx context.Context, dir string, toPlain bool) error {
 		switch {
 		case rel == indexDir || strings.HasSuffix(e.Name(), asideSuffix):
 			continue // caches, and remains of an interrupted conversion
+		case isOther(rel):
+			err = p.addOther(path, rel, e, toPlain)
 		case e.Type()&fs.ModeSymlink != 0:
 			p.Links = append(p.Links, rel)
 		case e.IsDir():
@@ -80,6 +100,21 @@ func (p *Plan) walk(ctx context.Context, dir string, toPlain bool) error {
 		if err != nil {
 			return err
 		}
+	}
+	return nil
+}
+
+// addOther notes a file or directory that is not ours. A file that firn encrypted when it
+// created it is decrypted with the others.
+func (p *Plan) addOther(path, rel string, e fs.DirEntry, toPlain bool) error {
+	if e.Type().IsRegular() {
+		encrypted, err := sealfs.IsSealed(vfs.OS{}, path)
+		if err != nil || encrypted {
+			return errors.Join(err, p.add(path, rel, toPlain))
+		}
+	}
+	if e.Type().IsRegular() || e.IsDir() {
+		p.Other = append(p.Other, rel)
 	}
 	return nil
 }

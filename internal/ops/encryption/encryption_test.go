@@ -45,6 +45,8 @@ func newHome(t *testing.T) string {
 		"sources/tool/x.jsonl":                 "plain",
 		"chat_history":                         "\"" + secret + "\"\n",
 		"index/words.db":                       secret,
+		"provider.key":                         "plain",
+		"models/model.safetensors":             "plain",
 	} {
 		path := filepath.Join(home, filepath.FromSlash(name))
 		ok(t, os.MkdirAll(filepath.Dir(path), 0o700))
@@ -112,7 +114,7 @@ func TestThereAndBack(t *testing.T) {
 	m, key, id := newMarker(t)
 	plan, err := Encrypt(t.Context(), home, m, key, nil)
 	ok(t, err)
-	if plan.Files != 6 || plan.Mirrors != 1 || plan.Workspace != 1 || plan.Plain != 4 {
+	if plan.Files != 6 || plan.Mirrors != 1 || plan.Workspace != 1 || plan.Plain != 4 || !slices.Equal(plan.Other, []string{"models", "provider.key"}) {
 		t.Errorf("plan %+v", plan)
 	}
 	if found := readable(t, home, secret); len(found) > 0 {

@@ -210,6 +210,9 @@ func (c *converted) encryptText() string {
 	for _, link := range c.Links {
 		fmt.Fprintf(&b, "not encrypted: the link %s\n", prose.Clean(link))
 	}
+	for _, name := range c.Other {
+		fmt.Fprintf(&b, "not encrypted: %s, which is not a file of firn\n", prose.Clean(name))
+	}
 	b.WriteString("the search index is rebuilt in memory when it is needed\n")
 	if c.Planned {
 		return b.String()

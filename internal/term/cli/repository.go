@@ -10,7 +10,6 @@ import (
 	"path/filepath"
 	"strings"
 
-	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/sessionsync"
 )
 
@@ -20,7 +19,7 @@ func syncedRepository(home, root string) string {
 	if home == "" {
 		return ""
 	}
-	c, err := sessionsync.ReadConfig(vfs.OS{}, sessionsync.Dir(home), "")
+	c, err := sessionsync.ReadConfig(syncFiles(sessionsync.Dir(home)), sessionsync.Dir(home), "")
 	if err != nil || len(c.Targets) == 0 {
 		return "" // firn sync reports the error
 	}
