@@ -81,7 +81,7 @@ func jobState(j *wire.Job) string {
 	case !j.Enabled:
 		return "off"
 	}
-	return "waits"
+	return "waiting"
 }
 
 func (p gatewayCommands) jobsRunCommand() *cobra.Command {

@@ -131,7 +131,7 @@ func (p tokenCommands) tokenState(t wire.Token) string {
 	case !t.Revoked.IsZero():
 		return "revoked"
 	case t.Expires.IsZero():
-		return "good"
+		return "valid"
 	case t.Expires.Before(p.now()):
 		return "expired"
 	}
