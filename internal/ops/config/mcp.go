@@ -24,7 +24,7 @@ type MCPServer struct {
 	Enabled       bool              `key:"enabled" default:"true" doc:"Whether the server is used."`
 	Agents        []string          `key:"agents" default:"*" doc:"The agents that can use it. A * matches any characters."`
 	Tools         Tools             `key:"tools" doc:"Which of its tools are enabled, by the server's own names. The tools of an agent are mcp__SERVER__TOOL, to which its own tools settings apply too."`
-	Shared        bool              `key:"shared" default:"false" doc:"Whether turns of people from outside, of hooks and of tokens bound to agents or keys can use it. It acts with your rights, whoever asks."`
+	Shared        bool              `key:"shared" default:"false" doc:"Whether turns of people from outside, of hooks and of tokens bound to agents or keys can use it. It acts with your rights, regardless of the requester."`
 	TrustReadOnly bool              `key:"trust_read_only" default:"false" doc:"Whether a tool that the server declares read-only needs no approval."`
 	Wait          time.Duration     `key:"wait" default:"5s" range:"0s..10m" doc:"How long a turn waits for the server to start. After that the turn runs without its tools."`
 	StartTimeout  time.Duration     `key:"start_timeout" default:"30s" range:"1s..10m" doc:"How long the server may take to start."`

@@ -29,8 +29,8 @@ type Service struct {
 // what returns the description of the service.
 func (s Service) what() string { return cmp.Or(s.What, "the gateway of "+s.Home) }
 
-// patience returns the stop timeout in seconds.
-func (s Service) patience() int { return int(s.Drain.Seconds()) + 15 }
+// stopTimeout returns the stop timeout in seconds.
+func (s Service) stopTimeout() int { return int(s.Drain.Seconds()) + 15 }
 
 // Systemd returns a systemd unit.
 func (s Service) Systemd() string {
@@ -60,7 +60,7 @@ NoNewPrivileges=yes
 
 [Install]
 WantedBy=default.target
-`, strings.ReplaceAll(s.what(), "%", "%%"), strings.Join(words, " "), more.String(), s.patience())
+`, strings.ReplaceAll(s.what(), "%", "%%"), strings.Join(words, " "), more.String(), s.stopTimeout())
 }
 
 // systemdWord quotes a word of a command line for systemd.
@@ -87,7 +87,7 @@ func (s Service) Launchd() string {
 		"\t<key>ProgramArguments</key>\n\t<array>\n" + words.String() + "\t</array>",
 		s.launchdEnv() + "\t<key>RunAtLoad</key>\n\t<true/>",
 		"\t<key>KeepAlive</key>\n\t<dict>\n\t\t<key>SuccessfulExit</key>\n\t\t<false/>\n\t</dict>",
-		fmt.Sprintf("\t<key>ExitTimeOut</key>\n\t<integer>%d</integer>", s.patience()),
+		fmt.Sprintf("\t<key>ExitTimeOut</key>\n\t<integer>%d</integer>", s.stopTimeout()),
 		"\t<key>Umask</key>\n\t<integer>63</integer>",
 		`</dict>`,
 		`</plist>`,
