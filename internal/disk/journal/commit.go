@@ -234,6 +234,10 @@ func (c *Committer) commit(batch []*pending) {
 		batch[0].err = batch[0].syncFile()
 		return
 	}
+	if c.log == nil {
+		syncTogether(batch)
+		return
+	}
 	errs := make(map[*state]error)
 	for i := len(batch) - 1; i >= 0; i-- { // the last append to a file covers the earlier ones
 		p := batch[i]
@@ -243,6 +247,23 @@ func (c *Committer) commit(batch []*pending) {
 			errs[p.state] = err
 		}
 		p.err = err
+	}
+}
+
+// syncTogether syncs the files of a batch at the same time, which the system combines. It is
+// for a committer without a log.
+func syncTogether(batch []*pending) {
+	last := make(map[*state]*pending)
+	for _, p := range batch { // the last append to a file covers the earlier ones
+		last[p.state] = p
+	}
+	var wg sync.WaitGroup
+	for _, p := range last {
+		wg.Go(func() { p.err = p.syncFile() })
+	}
+	wg.Wait()
+	for _, p := range batch {
+		p.err = last[p.state].err
 	}
 }
 
