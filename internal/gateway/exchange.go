@@ -69,17 +69,17 @@ func (g *exchanger) Import(ctx context.Context, in wire.Import, body io.Reader) 
 		return wire.Imported{}, err
 	}
 	added, err := convert.Import(ctx, g.Store, id, src, report)
+	branch, moveErr := g.keepHead(ctx, id, tool.Name(), before)
 	if err != nil {
-		return wire.Imported{}, importConflict(err, id)
+		return wire.Imported{}, errors.Join(importConflict(err, id), moveErr)
+	}
+	if moveErr != nil {
+		return wire.Imported{}, moveErr
 	}
 	if report.Total() == 0 {
 		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
 	}
 	if err := g.setImportedTitle(ctx, id, in.Title, added); err != nil {
-		return wire.Imported{}, err
-	}
-	branch, err := g.keepHead(ctx, id, before, added)
-	if err != nil {
 		return wire.Imported{}, err
 	}
 	if err := g.checkpoint(ctx, id, added); err != nil {

@@ -17,10 +17,11 @@ import (
 // Resolve finds a session by name. A name is one of these, in order of precedence: the ID; the
 // title, or the first prompt of an untitled session, then the same ignoring case; @ and a key;
 // a prefix or a suffix of the ID, of at least four characters; a prefix of the title or
-// prompt, of the same length; whole words of it. IDs of one day have a common prefix, so
-// suffixes distinguish them. Archived and hidden sessions are included, those in the trash bin
-// are not. If no session or several match, Resolve returns a [wire.Problem] of kind NotFound
-// or Ambiguous that names candidates.
+// prompt, of the same length; whole words of it; a prefix of the first prompt of a titled
+// session, then whole words of it. IDs of one day have a common prefix, so suffixes
+// distinguish them. Archived and hidden sessions are included, those in the trash bin are
+// not. If no session or several match, Resolve returns a [wire.Problem] of kind NotFound or
+// Ambiguous that names candidates.
 func (g *sessionReader) Resolve(ctx context.Context, ref string) (firn.ID, error) {
 	switch {
 	case ref == "" || ref == "-":
@@ -57,7 +58,7 @@ func isMissing(err error) bool {
 // resolveName finds a session by title, prompt, or a part of its ID.
 func (g *sessionReader) resolveName(ctx context.Context, ref string) (firn.ID, error) {
 	name := newSessionName(ref)
-	var found [byPrompt + 1]matches
+	var found [byPromptWords + 1]matches
 	for info, err := range g.Every(ctx, store.Query{}) {
 		if err != nil {
 			return "", fmt.Errorf("find session %q: %w", view.Clip(ref), err)
@@ -66,12 +67,12 @@ func (g *sessionReader) resolveName(ctx context.Context, ref string) (firn.ID, e
 			found[how].add(&info)
 		}
 	}
-	for how := byTitle; how < byPrompt; how++ {
+	for how := byTitle; how < byPromptWords; how++ {
 		if found[how].count > 0 {
 			return found[how].one(ref)
 		}
 	}
-	return found[byPrompt].one(ref)
+	return found[byPromptWords].one(ref)
 }
 
 // fit is how a name matches a session, best first.
@@ -86,6 +87,7 @@ const (
 	byTitleBegin
 	byWords
 	byPrompt
+	byPromptWords
 )
 
 // sessionName is a session name given by the user.
@@ -102,13 +104,14 @@ func newSessionName(ref string) sessionName {
 }
 
 // fits returns how the name matches a session's title, or its first prompt if it is
-// untitled. The start of the first prompt matches in any case.
+// untitled. The start and words of the first prompt match in any case.
 func (n *sessionName) fits(info *store.Info) fit {
 	called := info.Title
 	if called == "" {
 		called = info.Prompt
 	}
 	shown, id := view.OneLine(called), string(info.ID)
+	prompt := strings.ToLower(view.OneLine(info.Prompt))
 	long := len(n.text) >= view.MinPrefix
 	switch folded := strings.ToLower(shown); {
 	case called != "" && (called == n.text || shown == n.text):
@@ -125,8 +128,10 @@ func (n *sessionName) fits(info *store.Info) fit {
 		return byTitleBegin
 	case holdsWords(folded, n.words):
 		return byWords
-	case long && strings.HasPrefix(strings.ToLower(view.OneLine(info.Prompt)), n.folded):
+	case long && strings.HasPrefix(prompt, n.folded):
 		return byPrompt
+	case holdsWords(prompt, n.words):
+		return byPromptWords
 	}
 	return fitsNot
 }

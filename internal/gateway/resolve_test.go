@@ -57,6 +57,7 @@ func TestResolve(t *testing.T) {
 			"Implement spotter-gqc":      "spoken-11",
 			"spotter-gqc":                "spoken-11",
 			"the release is on":          "titled-15", // the start of the first message, though it has a title
+			"release is Friday":          "titled-15", // words of the first message, though the title lacks one
 			"abce":                       "abce-3",
 			"wxyz":                       "wxyz-4",
 			"hidd":                       "hidden-5",

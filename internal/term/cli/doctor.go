@@ -9,6 +9,7 @@ import (
 	"firn.dev/client"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/doctor"
+	"firn.dev/internal/render/prose"
 )
 
 func (p checkCommands) doctorCommand() *cobra.Command {
@@ -52,11 +53,12 @@ func (p checkCommands) examine(cmd *cobra.Command, st *sessionStore) (*doctor.Re
 	if err != nil {
 		return nil, err
 	}
-	settings, err := p.settings()
-	if err != nil {
-		return nil, err
+	opts := doctor.Options{ModelHint: config.ModelHint}
+	if settings, err := p.settings(); err == nil {
+		opts.Model = settings.Search.Embeddings.Dir
+	} else { // the files of the home are examined whatever the settings are
+		p.notef("note: the settings are invalid: %s\nhint: for details: firn config check\n", prose.OneLine(err.Error(), 200))
 	}
-	opts := doctor.Options{Model: settings.Search.Embeddings.Dir, ModelHint: config.ModelHint}
 	if st.files != st.home {
 		there := doctor.Elsewhere{Store: st.url}
 		err := p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error {
