@@ -5,6 +5,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"path/filepath"
 	"slices"
 	"sync"
 
@@ -175,6 +176,9 @@ func (a *turnApprover) Decide(ctx context.Context, run agent.Run, call firn.Tool
 		c.Workspace = "" // its paths are those of the client
 	}
 	outside := approve.OutsidePath(c)
+	if outside != "" && isBelow(a.g.Home, outside) {
+		return agent.Ruling{Refuse: fmt.Sprintf("%s belongs to firn, and no approval covers it", outside)}
+	}
 	if outside != "" && a.lease.confined() {
 		return agent.Ruling{Refuse: fmt.Sprintf("%s is outside the workspace %s, and the tools of this terminal are confined to it", outside, dir)}
 	}
@@ -201,6 +205,13 @@ func (a *turnApprover) Decide(ctx context.Context, run agent.Run, call firn.Tool
 		r.Rule = offer.String()
 	}
 	return r
+}
+
+// isBelow reports whether a path is a directory or below it. Symbolic links are not resolved:
+// the tool does that.
+func isBelow(dir, path string) bool {
+	rel, err := filepath.Rel(dir, filepath.FromSlash(path))
+	return dir != "" && err == nil && filepath.IsLocal(rel)
 }
 
 // Ask implements [agent.Approver].

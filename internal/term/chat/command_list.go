@@ -50,7 +50,7 @@ func (c listCommands) sessionLines(sessions []wire.Session) []string {
 	for i, s := range sessions {
 		ids[i] = s.ID
 	}
-	rows := [][]string{{"  ID", "TITLE", "KEY", "TURNS", "WINDOW", "UPDATED", "⎇", ""}}
+	rows := [][]string{{"  ID", "TITLE", "PLACE", "TURNS", "WINDOW", "UPDATED", "⎇", ""}}
 	for _, s := range sessions {
 		rows = append(rows, c.sessionRow(s, ids))
 	}

@@ -62,7 +62,7 @@ func TestListFits(t *testing.T) {
 		fitsWidth(t, text, width)
 		golden(t, fmt.Sprintf("ls-%d", width), text)
 	}
-	if head, _, _ := strings.Cut(p.lsText(page, client.Query{}, 100, 0), "\n"); strings.Join(strings.Fields(head), " ") != "ID TITLE AGENT KEY TURNS WINDOW TOKENS SIZE UPDATED ⎇" {
+	if head, _, _ := strings.Cut(p.lsText(page, client.Query{}, 100, 0), "\n"); strings.Join(strings.Fields(head), " ") != "ID TITLE AGENT PLACE TURNS WINDOW TOKENS SIZE UPDATED ⎇" {
 		t.Errorf("without a screen the columns are %q", head)
 	}
 }

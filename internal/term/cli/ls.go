@@ -208,7 +208,7 @@ func (p overviewCommands) lsText(page wire.Page[wire.Session], q client.Query, m
 	for i, s := range page.Items {
 		ids[i] = s.ID
 	}
-	rows := [][]string{{"  ID", "TITLE", "AGENT", "KEY", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", "⎇", ""}}
+	rows := [][]string{{"  ID", "TITLE", "AGENT", "PLACE", "TURNS", "WINDOW", "TOKENS", "SIZE", "UPDATED", "⎇", ""}}
 	items := page.Items
 	if q.Sort == "" && q.Order == "" { // a sorted list keeps its order
 		items = nest(items)
