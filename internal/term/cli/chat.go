@@ -163,6 +163,9 @@ func (p chatCommands) chat(cmd *cobra.Command, f chatFlags, args []string) (err 
 	if err := f.checkValues(cmd); err != nil {
 		return err
 	}
+	if f.print && len(args) > 0 && chat.IsCommand(args[0]) {
+		p.notef("%s is sent as a message; commands work in the chat: firn chat -c\n", args[0])
+	}
 	o := f.Options
 	if id, ok := idOfPath(o.Resume); ok {
 		o.Resume = string(id)
@@ -339,8 +342,6 @@ func (f *chatFlags) check(cmd *cobra.Command, args []string, json bool, terminal
 		return usage(cmd, "--allow-shell and --no-tools cannot be combined")
 	case cmd.Flags().Changed("resume") && f.Resume == "":
 		return usage(cmd, "--resume is empty; without a value it lets you choose")
-	case f.print && len(args) > 0 && chat.IsCommand(args[0]):
-		return &usageError{message: fmt.Sprintf("%s is a command of the chat, and -p sends messages only", args[0]), hint: "run it in the chat: firn chat -c"}
 	case f.print && len(args) > 0 && strings.TrimSpace(strings.Join(args, " ")) == "":
 		return usage(cmd, "the prompt is empty")
 	}
