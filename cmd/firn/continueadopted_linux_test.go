@@ -175,6 +175,14 @@ func TestContinuedInBoth(t *testing.T) {
 	if out := run("cat", id); !strings.Contains(out, "about seals") || strings.Contains(out, "6*7") {
 		t.Errorf("the other branch is %s", out)
 	}
+	// What cannot be added is tried again by the next run.
+	lines[0] = strings.Replace(lines[0], "penguins", "puffins", 1)
+	say("u4", `"u3"`, "about whales, which are larger")
+	for range 2 {
+		if out := run("adopt", "--yes"); !strings.Contains(out, "could not be added: ") || !strings.Contains(out, "to try now: firn import "+filepath.Join(home, "sources")) {
+			t.Errorf("adopt of another transcript printed %s", out)
+		}
+	}
 	verify(t, home)
 }
 

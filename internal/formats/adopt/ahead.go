@@ -1,6 +1,8 @@
 package adopt
 
 import (
+	"context"
+	"errors"
 	"maps"
 	"os"
 	"path/filepath"
@@ -15,13 +17,15 @@ type Diverged struct {
 	ID firn.ID
 	// Title is the title that the tool's index has; may be empty.
 	Title string
-	// Files are its parts in the mirror.
-	Files []string
+	// Parts are the names of its files in the mirror, Files their paths.
+	Parts, Files []string
+	// Err is set if it is unknown whether firn has its own copy.
+	Err error
 }
 
 // Diverged returns the sessions among the grown files of which firn has its own copy, as
 // reported by own.
-func (m *Mirror) Diverged(own func(firn.ID) bool, grown []string) []Diverged {
+func (m *Mirror) Diverged(own func(firn.ID) (bool, error), grown []string) []Diverged {
 	if len(grown) == 0 {
 		return nil
 	}
@@ -33,8 +37,8 @@ func (m *Mirror) Diverged(own func(firn.ID) bool, grown []string) []Diverged {
 		if t.ID.Check() != nil {
 			continue
 		}
-		if own(t.ID) {
-			d := Diverged{ID: t.ID, Title: t.Title}
+		if ok, err := own(t.ID); ok || err != nil {
+			d := Diverged{ID: t.ID, Title: t.Title, Parts: t.Parts, Err: err}
 			for _, part := range t.Parts {
 				d.Files = append(d.Files, filepath.Join(m.Dir, filepath.FromSlash(part)))
 			}
@@ -42,6 +46,39 @@ func (m *Mirror) Diverged(own func(firn.ID) bool, grown []string) []Diverged {
 		}
 	}
 	return all
+}
+
+// Done records that grown files need no more attention, except those that failed: the next
+// run lists these again.
+func (m *Mirror) Done(ctx context.Context, grown, failed []string) (err error) {
+	if len(grown) == 0 || len(failed) > 0 && containsAll(failed, grown) {
+		return nil
+	}
+	unlock, err := m.lock(ctx)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, unlock()) }()
+	manifest, err := ReadManifest(m.Dir)
+	if err != nil {
+		return err
+	}
+	manifest.Pending = slices.DeleteFunc(manifest.Pending, func(name string) bool {
+		return slices.Contains(grown, name) && !slices.Contains(failed, name)
+	})
+	return m.write(manifest)
+}
+
+// containsAll reports whether a list has all names.
+func containsAll(list, names []string) bool {
+	return !slices.ContainsFunc(names, func(name string) bool { return !slices.Contains(list, name) })
+}
+
+// merged returns the names of both lists, sorted.
+func merged(a, b []string) []string {
+	all := slices.Concat(a, b)
+	slices.Sort(all)
+	return slices.Compact(all)
 }
 
 // grown returns the files that existed before and are longer now.

@@ -26,6 +26,9 @@ type Manifest struct {
 	// Stamp is the state of a home whose sessions are not files of their own. While it is the
 	// same, nothing is read. It is empty if it is unknown or if a file failed.
 	Stamp string `json:"stamp,omitempty"`
+	// Pending lists the files that have grown and whose sessions were not yet compared with
+	// firn's own copies, or could not be added to them.
+	Pending []string `json:"pending,omitempty"`
 }
 
 // FileState is the state of a file and its copy when they were equal. While both are unchanged,

@@ -44,7 +44,8 @@ type Result struct {
 	Files, Copied, Grown, Linked, Kept, Repaired int
 	// Bytes is the number of bytes copied.
 	Bytes int64
-	// Longer lists the files that have grown since the last run.
+	// Longer lists the files that have grown since the last run, and those of earlier runs
+	// that are not done; see [Mirror.Done].
 	Longer []string
 	// Failed lists the files that could not be mirrored, in no particular order.
 	Failed []Failure
@@ -89,7 +90,7 @@ func (m *Mirror) Run(ctx context.Context) (done Result, err error) {
 	m.openOriginals()
 	manifest, stamp := m.manifest(), m.stamp()
 	if m.upToDate(manifest, stamp) {
-		done.Files = len(manifest.Files)
+		done.Files, done.Longer = len(manifest.Files), manifest.Pending
 		return done, nil
 	}
 	items, err := m.items(ctx, &done)
@@ -101,7 +102,8 @@ func (m *Mirror) Run(ctx context.Context) (done Result, err error) {
 	}
 	before := maps.Clone(manifest.Files)
 	err = m.files(ctx, items, manifest, &done)
-	done.Longer = grown(before, manifest.Files)
+	manifest.Pending = merged(manifest.Pending, grown(before, manifest.Files))
+	done.Longer = manifest.Pending
 	if manifest.Stamp = stamp; err != nil || len(done.Failed) > 0 {
 		manifest.Stamp = ""
 	}

@@ -175,6 +175,9 @@ func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.New
 	if err != nil {
 		return wire.Remembered{}, err
 	}
+	if err := mustBeMeant(at, here, folders[0].Scope); err != nil {
+		return wire.Remembered{}, err
+	}
 	dir, err := m.builder().notes.target(c, here, folders[0].Scope)
 	if err != nil {
 		return wire.Remembered{}, err
@@ -196,6 +199,18 @@ func (m *memories) Remember(ctx context.Context, at wire.MemoryPlace, n wire.New
 		out.Refs = append(out.Refs, out.Scope+"/"+ref)
 	}
 	return out, nil
+}
+
+// mustBeMeant returns an error if a key without notes of its own would select the agent's
+// notes for writing: it may be a mistyped key of a person.
+func mustBeMeant(at wire.MemoryPlace, here place, scope memory.Scope) error {
+	if at.Key == "" || at.Scope != "" || here.person != "" || scope != memory.ScopeAgent {
+		return nil
+	}
+	return &wire.Problem{
+		Kind: wire.Invalid, Message: fmt.Sprintf("the key %q is not that of a person or group", firn.CutText(at.Key, 80)),
+		Hint: "for the notes of the agent: --scope agent (over HTTP, scope=agent); for those of this conversation only: user; the key of a person is like agent:main:telegram:direct:7",
+	}
 }
 
 // EditNote implements [gateway.Memory]. The origin, type and confidence of the note are
@@ -243,8 +258,11 @@ func (m *memories) Forget(ctx context.Context, at wire.MemoryPlace, ref string) 
 // ClearMemory implements [gateway.Memory]. Without a scope it clears the most specific
 // folder.
 func (m *memories) ClearMemory(ctx context.Context, at wire.MemoryPlace) ([]wire.MemoryChange, error) {
-	folders, _, _, err := m.resolveFolders(ctx, at)
+	folders, here, _, err := m.resolveFolders(ctx, at)
 	if err != nil {
+		return nil, err
+	}
+	if err := mustBeMeant(at, here, folders[0].Scope); err != nil {
 		return nil, err
 	}
 	change, err := folders[0].Dir.Clear(ctx)

@@ -272,7 +272,16 @@ func TestContinuedByBoth(t *testing.T) {
 	if len(done.Longer) != 2 {
 		t.Errorf("longer are %v", done.Longer)
 	}
-	if ahead := m.Diverged(func(id firn.ID) bool { return id == first }, done.Longer); len(ahead) != 1 || ahead[0].ID != first {
+	if ahead := m.Diverged(func(id firn.ID) (bool, error) { return id == first, nil }, done.Longer); len(ahead) != 1 || ahead[0].ID != first {
 		t.Errorf("ahead are %v", ahead)
+	} else if err := m.Done(t.Context(), done.Longer, ahead[0].Parts); err != nil {
+		t.Error(err)
+	} else if _, again := tool.mirror(h.home()); !slices.Equal(again.Longer, ahead[0].Parts) {
+		t.Errorf("the next run has %v, want the failed one", again.Longer)
+	} else if err := m.Done(t.Context(), again.Longer, nil); err != nil {
+		t.Error(err)
+	}
+	if _, last := tool.mirror(h.home()); len(last.Longer) > 0 {
+		t.Errorf("the last run has %v", last.Longer)
 	}
 }

@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -272,7 +273,8 @@ type adopted struct {
 // ahead is a session with messages in the tool's file that firn's own copy lacked.
 type ahead struct {
 	Session firn.ID `json:"session"`
-	File    string  `json:"file"`
+	// Files are the parts of the session in the mirror.
+	Files []string `json:"files"`
 	// Added is the number of entries that were added to firn's copy, Branch the last of them
 	// if they are on another branch than the head.
 	Added  int64        `json:"added"`
@@ -328,7 +330,7 @@ func incomplete(results []adopted) error {
 
 func anything(results []adopted) bool {
 	for _, r := range results {
-		if r.New+r.Grown+r.Kept+r.Healed > 0 {
+		if r.New+r.Grown+r.Kept+r.Healed > 0 || slices.ContainsFunc(r.Ahead, func(a ahead) bool { return a.Error == "" && a.Added > 0 }) {
 			return true
 		}
 	}
@@ -348,35 +350,59 @@ func (p adoptCommands) mirrorAll(ctx context.Context, home string, found []adopt
 		done, err := m.Run(ctx)
 		show.Clear()
 		result := adoptedOf(m, done)
-		for _, d := range m.Diverged(p.ownSession(ctx, home), done.Longer) {
-			result.Ahead = append(result.Ahead, p.importAhead(ctx, home, m.Tool, d))
-		}
+		ahead, importErr := p.importAll(ctx, home, m, done.Longer)
+		result.Ahead = ahead
 		results = append(results, result)
-		if err != nil {
+		if err = errors.Join(err, importErr); err != nil {
 			return results, err
 		}
 	}
 	return results, nil
 }
 
+// importAll adds the messages of grown files to firn's own copies of their sessions. What
+// failed is tried again by the next run.
+func (p adoptCommands) importAll(ctx context.Context, home string, m *adopt.Mirror, grown []string) ([]ahead, error) {
+	var all []ahead
+	var failed []string
+	for _, d := range m.Diverged(p.ownSession(ctx, home), grown) {
+		if d.Err != nil {
+			failed = append(failed, d.Parts...)
+			continue
+		}
+		a := p.importAhead(ctx, home, m.Tool, d)
+		if a.Error != "" {
+			failed = append(failed, d.Parts...)
+		}
+		all = append(all, a)
+	}
+	if ctx.Err() != nil {
+		return all, nil
+	}
+	return all, m.Done(ctx, grown, failed)
+}
+
 // ownSession returns a function that reports whether the home has its own copy of a
 // session, in addition to the mirror.
-func (p adoptCommands) ownSession(ctx context.Context, home string) func(firn.ID) bool {
+func (p adoptCommands) ownSession(ctx context.Context, home string) func(firn.ID) (bool, error) {
 	ours := *p.program
 	ours.home = home
-	return func(id firn.ID) (own bool) {
+	return func(id firn.ID) (bool, error) {
 		c, release, err := ours.connect(ctx, GatewayOptions{ReadOnly: true, Report: func(string) {}})
 		if err != nil {
-			return false // only used for a hint
+			return false, err
 		}
 		s, err := c.Session(ctx, string(id))
-		return release() == nil && err == nil && s.ID == id && s.Source == ""
+		if errors.Is(err, firn.ErrNotFound) {
+			err = nil
+		}
+		return s.ID == id && s.Source == "", errors.Join(err, release())
 	}
 }
 
 // importAhead adds the messages of a tool to firn's own copy of a session, on a branch.
 func (p adoptCommands) importAhead(ctx context.Context, home string, tool dialect.Tool, d adopt.Diverged) ahead {
-	a := ahead{Session: d.ID, File: d.Files[len(d.Files)-1]}
+	a := ahead{Session: d.ID, Files: d.Files}
 	ours := *p.program
 	ours.home = home
 	c, release, err := ours.connect(ctx, GatewayOptions{Report: func(string) {}})
@@ -397,7 +423,7 @@ func (p adoptCommands) importAhead(ctx context.Context, home string, tool dialec
 func aheadText(tool dialect.Name, a ahead) string {
 	switch {
 	case a.Error != "":
-		return fmt.Sprintf("  %s was continued both in firn and in %s; the messages from %s could not be added: %s\n    to try again: firn import %s\n", a.Session, tool, tool, a.Error, quote(a.File))
+		return fmt.Sprintf("  %s was continued both in firn and in %s; the messages from %s could not be added: %s\n    the next firn adopt tries again; to try now: firn import %s\n", a.Session, tool, tool, a.Error, quoteAll(a.Files))
 	case a.Branch != "":
 		return fmt.Sprintf("  %s was continued both in firn and in %s: %s on another branch\n    to continue there: firn rewind %s %s\n", a.Session, tool, addedText(a.Added), a.Session, a.Branch)
 	case a.Added == 0:

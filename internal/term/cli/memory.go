@@ -5,6 +5,7 @@ import (
 	"context"
 	"fmt"
 	"io"
+	"os"
 	"path/filepath"
 	"strconv"
 	"strings"
@@ -212,6 +213,9 @@ exist are not added again.`,
 	flags.StringVar(&n.Type, "type", "", "`type` of the note: preference, project, pattern, decision, constraint, or another word")
 	flags.StringVar(&n.Description, "description", "", "one-line `description` of the note")
 	cmd.RunE = p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
+		if err := p.mustBeProject(cmd, at.Project); err != nil {
+			return err
+		}
 		n.Text = strings.Join(args, " ")
 		if n.Text == "-" {
 			text, err := io.ReadAll(io.LimitReader(p.input(ctx), 1<<20))
@@ -224,12 +228,42 @@ exist are not added again.`,
 		if err != nil {
 			return err
 		}
-		return p.print(kept, func() string { return keptText(kept) + "\n" })
+		return p.print(kept, func() string { return keptText(at, kept) + "\n" })
 	})
 	return cmd
 }
 
-func keptText(k wire.Remembered) string {
+// mustBeProject returns an error if there is no such directory to add notes about. That of
+// another machine's gateway cannot be checked.
+func (p memoryCommands) mustBeProject(cmd *cobra.Command, dir string) error {
+	if dir == "" {
+		return nil
+	}
+	if settings, err := p.settings(); err == nil && settings.Client.Gateway != "" {
+		return nil
+	}
+	if info, err := os.Stat(dir); err != nil || !info.IsDir() {
+		return usage(cmd, "no such directory: %s", quote(dir))
+	}
+	return nil
+}
+
+// undoMemory returns the command that undoes a change to the selected notes. The scope is
+// needed only with the key of one of the agent's own conversations.
+func undoMemory(at wire.MemoryPlace, change string) string {
+	if at.Scope != wire.MemoryOfUser {
+		at.Scope = ""
+	}
+	words := []string{"firn", "memory", "undo", change}
+	for _, flag := range []struct{ name, value string }{{"--agent", at.Agent}, {"--key", at.Key}, {"--project", at.Project}, {"--scope", at.Scope}} {
+		if flag.value != "" {
+			words = append(words, flag.name, flag.value)
+		}
+	}
+	return quoteAll(words)
+}
+
+func keptText(at wire.MemoryPlace, k wire.Remembered) string {
 	name := prose.Clean(k.Scope + "/" + k.Note)
 	text := fmt.Sprintf("added to %s: %s", name, prose.Plural(len(k.Refs), "fact"))
 	switch {
@@ -240,21 +274,23 @@ func keptText(k wire.Remembered) string {
 	case k.Known > 0:
 		text += fmt.Sprintf("; %d already known", k.Known)
 	}
-	return text + "\nundo: firn memory undo " + k.Change
+	return text + "\nundo: " + undoMemory(at, k.Change)
 }
 
 // remembering, forgetting and noting return the chat's functions for notes.
 func remembering(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, text string) (string, error) {
-		kept, err := c.Memory.Remember(ctx, wire.MemoryPlace{Agent: agent}, wire.NewNote{Text: text})
-		return keptText(kept), err
+		at := wire.MemoryPlace{Agent: agent}
+		kept, err := c.Memory.Remember(ctx, at, wire.NewNote{Text: text})
+		return keptText(at, kept), err
 	}
 }
 
 func forgetting(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, what string) (string, error) {
-		change, err := c.Memory.Forget(ctx, wire.MemoryPlace{Agent: agent}, what)
-		return "removed; undo: firn memory undo " + change.ID, err
+		at := wire.MemoryPlace{Agent: agent}
+		change, err := c.Memory.Forget(ctx, at, what)
+		return "removed; undo: " + undoMemory(at, change.ID), err
 	}
 }
 

@@ -21,16 +21,16 @@ func (p memoryCommands) memoryForget(f *memoryFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.print(change, func() string { return changeText("forgotten", change) })
+			return p.print(change, func() string { return changeText("forgotten", at, change) })
 		}),
 	}
 }
 
 // changeText describes a change and how to undo it.
-func changeText(word string, c wire.MemoryChange) string {
+func changeText(word string, at wire.MemoryPlace, c wire.MemoryChange) string {
 	lines := []string{fmt.Sprintf("%s: %s in %s", word, prose.Plural(len(c.Edits), "change"), prose.Clean(c.Scope))}
 	lines = append(lines, editLines(c.Edits)...)
-	return strings.Join(append(lines, "undo: firn memory undo "+c.ID), "\n") + "\n"
+	return strings.Join(append(lines, "undo: "+undoMemory(at, c.ID)), "\n") + "\n"
 }
 
 // editLines formats the edits of a change with their evidence.
@@ -75,7 +75,7 @@ func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 			}
 			var b strings.Builder
 			for _, change := range changes {
-				fmt.Fprintf(&b, "cleared %s: %s\nundo: firn memory undo %s\n", prose.Clean(change.Scope), prose.Plural(len(change.Files), "file"), change.ID)
+				fmt.Fprintf(&b, "cleared %s: %s\nundo: %s\n", prose.Clean(change.Scope), prose.Plural(len(change.Files), "file"), undoMemory(at, change.ID))
 			}
 			return b.String()
 		})
@@ -104,13 +104,13 @@ does this automatically when idle. Every change is listed with its evidence.`,
 			if err != nil {
 				return err
 			}
-			return p.print(dreams, func() string { return dreamsText(dreams) })
+			return p.print(dreams, func() string { return dreamsText(at, dreams) })
 		})(cmd, args)
 	}
 	return cmd
 }
 
-func dreamsText(dreams []wire.Dream) string {
+func dreamsText(at wire.MemoryPlace, dreams []wire.Dream) string {
 	var lines []string
 	for _, d := range dreams {
 		if d.Shut != "" {
@@ -128,7 +128,7 @@ func dreamsText(dreams []wire.Dream) string {
 			lines = append(lines, "note: "+prose.OneLine(why, 160))
 		}
 		if d.Change.ID != "" && len(d.Change.Edits) > 0 {
-			lines = append(lines, "undo: firn memory undo "+d.Change.ID)
+			lines = append(lines, "undo: "+undoMemory(at, d.Change.ID))
 		}
 	}
 	return strings.Join(lines, "\n") + "\n"
@@ -180,7 +180,7 @@ func (p memoryCommands) memoryUndo(f *memoryFlags) *cobra.Command {
 		if err != nil {
 			return err
 		}
-		return p.print(change, func() string { return changeText("undone", change) })
+		return p.print(change, func() string { return changeText("undone", at, change) })
 	})
 	return cmd
 }

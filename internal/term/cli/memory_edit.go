@@ -43,7 +43,7 @@ the text does not change.`,
 				return err
 			}
 			return p.print(kept, func() string {
-				return "changed " + prose.Clean(n.Ref) + "\nundo: firn memory undo " + kept.Change + "\n"
+				return "changed " + prose.Clean(n.Ref) + "\nundo: " + undoMemory(at, kept.Change) + "\n"
 			})
 		}),
 	}
