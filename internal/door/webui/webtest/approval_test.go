@@ -4,6 +4,7 @@ import (
 	"os"
 	"path/filepath"
 	"testing"
+	"time"
 
 	"firn.dev/wire"
 )
@@ -65,6 +66,17 @@ func TestApproval(t *testing.T) {
 		t.Error("the file is still there")
 	}
 	b.click("button", "Undo")
+	b.fileHas(filepath.Join(work, "hello.txt"), "hello")
+	b.gone("1 file restored")
+	// If only the files can be rewound, they can be brought back too.
+	get[int](b, failRewind)
+	b.menuOf("write hello to hello.txt", "Rewind files…")
+	b.see("-hello")
+	b.click("button", "Files and conversation")
+	b.see("it cannot be moved now")
+	b.see("1 file restored")
+	b.click("button", "Undo")
+	b.fileHas(filepath.Join(work, "hello.txt"), "hello")
 	b.gone("1 file restored")
 	b.menuOf("write hello to hello.txt", "Rewind files…")
 	b.see("-hello")
@@ -73,6 +85,7 @@ func TestApproval(t *testing.T) {
 	b.gone("Done: created hello.txt")
 	b.click("button", "Undo")
 	b.see("Done: created hello.txt")
+	b.fileHas(filepath.Join(work, "hello.txt"), "hello")
 	other, err := filepath.EvalSymlinks(t.TempDir())
 	if err != nil {
 		t.Fatal(err)
@@ -92,5 +105,37 @@ func TestApproval(t *testing.T) {
 	}
 	if _, err := os.Stat(filepath.Join(work, "more.txt")); err == nil {
 		t.Error("a refused write was made")
+	}
+}
+
+// failRewind makes the page's next rewind of a conversation fail.
+const failRewind = `(() => {
+	const real = window.fetch;
+	window.fetch = (to, ...more) => {
+		const path = new URL(to.url ?? to, location.href).pathname;
+		if (!path.endsWith("/rewind") || path.endsWith("/files/rewind")) return real(to, ...more);
+		window.fetch = real;
+		return Promise.resolve(new Response('{"error":{"kind":"busy","message":"it cannot be moved now"}}', { status: 409, headers: { "Content-Type": "application/json" } }));
+	};
+	return 1;
+})()`
+
+// fileHas waits until a file exists and has a content.
+func (b *tab) fileHas(path, want string) {
+	b.t.Helper()
+	limit := time.NewTimer(patience)
+	defer limit.Stop()
+	again := time.NewTicker(20 * time.Millisecond)
+	defer again.Stop()
+	for {
+		data, err := os.ReadFile(path)
+		if err == nil && string(data) == want {
+			return
+		}
+		select {
+		case <-limit.C:
+			b.fatalf("the file %s has %q, %v", path, data, err)
+		case <-again.C:
+		}
 	}
 }

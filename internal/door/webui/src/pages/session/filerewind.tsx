@@ -38,8 +38,9 @@ export function FileRewind({ talk, entry, close }: Props) {
     close();
     const n = (done.steps ?? []).filter((s) => s.done).length;
     const back = () => attempt(() => post<FilesRewound>(path, { to: done.from, from: done.to || entry }));
-    if (both) await talk.rewind(entry, { files: back, note: plural(n, "file") + " restored" });
-    else notify(plural(n, "file") + " restored", done.from ? back : undefined);
+    const note = plural(n, "file") + " restored";
+    if (both && (await talk.rewind(entry, { files: back, note }))) return;
+    notify(note, done.from ? back : undefined);
   };
   return (
     <Dialog

@@ -117,22 +117,24 @@ export class Talk {
   }
 
   // rewind continues from an entry. The user's next message is put into the composer for editing.
-  // files takes back what was done to files before, and note describes it.
-  async rewind(to: string, by: { back?: number; files?: () => Promise<unknown>; note?: string } = {}): Promise<void> {
+  // files takes back what was done to files before, and note describes it. It returns whether the
+  // head was moved.
+  async rewind(to: string, by: { back?: number; files?: () => Promise<unknown>; note?: string } = {}): Promise<boolean> {
     const moved = await rewind(this.id, to, by.back);
-    if (!moved) return;
+    if (!moved) return false;
     if (moved.text && !this.draft.value) this.write(moved.text);
     this.home();
     this.focus();
     const back = moved.from;
     notify(
       (moved.left ? `Rewound to here; ${moved.left} entries left on a branch` : "Rewound to here") + (by.note ? "; " + by.note : ""),
-      back ? () => this.forward(back, moved.text ?? "").then(by.files) : undefined,
+      back ? async () => (await this.forward(back, moved.text ?? "")) && by.files?.() : undefined,
       "rewind " + this.id,
     );
+    return true;
   }
 
-  rewindBy(turns: number): Promise<void> {
+  rewindBy(turns: number): Promise<boolean> {
     return this.rewind("", { back: turns });
   }
 
@@ -145,7 +147,7 @@ export class Talk {
   }
 
   // edit puts a message of the user into the composer again, and continues before it.
-  edit(card: Card): Promise<void> {
+  edit(card: Card): Promise<boolean> {
     return this.rewind(card.parent || root);
   }
 
@@ -193,10 +195,12 @@ export class Talk {
     notify(model ? `Model: ${model}` : "Model: the default", () => this.chooseModel(before));
   }
 
-  private async forward(to: string, text: string): Promise<void> {
-    if (!(await rewind(this.id, to))) return;
+  // forward takes back a rewind, and returns whether the head was moved.
+  private async forward(to: string, text: string): Promise<boolean> {
+    if (!(await rewind(this.id, to))) return false;
     if (text && this.draft.value === text) this.write("");
     this.home();
+    return true;
   }
 
   // home shows the end of the current branch.
