@@ -94,6 +94,8 @@ type Agent struct {
 	// the names of the tools that act in it, which a [Workplace] replaces.
 	Workspace      string
 	WorkspaceTools []string
+	// RealWorkspace is Workspace without symbolic links; it may be empty if there are none.
+	RealWorkspace string
 	// Delegator runs turns of other sessions for the session tools; nil means that the
 	// agent runs them itself.
 	Delegator Delegator

@@ -59,7 +59,8 @@ type Question struct {
 	Arguments json.RawMessage `json:"arguments,omitempty"`
 	// Rule is offered for answers that also apply to later calls.
 	Rule string `json:"rule,omitempty"`
-	// Diff is the change that the call would make, as a unified diff.
+	// Diff is the change that the call would make, as a unified diff. In the log it is absent
+	// if Outside is set.
 	Diff string `json:"diff,omitempty"`
 	// Outside is the path outside of the workspace that the call uses; empty if it uses none.
 	Outside string `json:"outside,omitempty"`
@@ -207,7 +208,7 @@ func (t turnCalls) approve(r *runningCalls, run Run, original, call firn.ToolCal
 	if q.Diff, err = t.previewCall(r.ctx, call, q.Outside); err != nil {
 		return "", "", err
 	}
-	entry := approvalEntry(AskedType, q)
+	entry := approvalEntry(AskedType, q.stored())
 	q.Arguments = call.Arguments
 	if again && earlier.Digest == q.Digest {
 		entry = nil // the question is in the log
@@ -221,6 +222,15 @@ func (t turnCalls) approve(r *runningCalls, run Run, original, call firn.ToolCal
 	}
 	refusal, err = t.acceptAnswer(r, q, answer)
 	return q.Outside, refusal, err
+}
+
+// stored returns the question for the log. The contents of a file outside of the workspace
+// are shown to the user, but not stored before the answer.
+func (q Question) stored() Question {
+	if q.Outside != "" {
+		q.Diff = ""
+	}
+	return q
 }
 
 // acceptAnswer stores an answer. An answer to another call counts as a failure.

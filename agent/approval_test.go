@@ -4,6 +4,8 @@ import (
 	"context"
 	"encoding/json"
 	"errors"
+	"os"
+	"path/filepath"
 	"strings"
 	"sync/atomic"
 	"testing"
@@ -131,6 +133,52 @@ func TestRefused(t *testing.T) {
 		t.Error("a refused call ran")
 	}
 	b.accepted()
+}
+
+// outsideApprover asks about every call, with a path outside of the workspace.
+type outsideApprover struct {
+	fakeApprover
+	path string
+}
+
+func (o *outsideApprover) Decide(context.Context, agent.Run, firn.ToolCall) agent.Ruling {
+	return agent.Ruling{Ask: true, Outside: o.path}
+}
+
+// TestRefusedOutside checks that the contents of a file outside of the workspace are in the
+// question, but not in the log before the user has agreed.
+func TestRefusedOutside(t *testing.T) {
+	dir, err := filepath.EvalSymlinks(t.TempDir())
+	if err != nil {
+		t.Fatal(err)
+	}
+	path := filepath.Join(dir, "credentials")
+	if err := os.WriteFile(path, []byte("the secret"), 0o600); err != nil {
+		t.Fatal(err)
+	}
+	w, err := tool.OpenWorkspace(t.TempDir(), tool.WorkspaceOptions{})
+	if err != nil {
+		t.Fatal(err)
+	}
+	defer w.Close()
+	arguments, _ := json.Marshal(map[string]string{"path": path, "content": "other"})
+	b := play(t, scripted.Call("1", "write_file", string(arguments)), scripted.Reply("Done."))
+	b.Tools = w.Tools()
+	diff := ""
+	b.Approver = &outsideApprover{path: path, fakeApprover: fakeApprover{answer: func(_ context.Context, q agent.Question) (agent.Answer, error) {
+		diff = q.Diff
+		return agent.Answer{Call: q.Call, Digest: q.Digest}, nil
+	}}}
+	b.runText("go")
+	want(t, b.customs(), "asked 1", "answered 1")
+	if !strings.Contains(diff, "-the secret") {
+		t.Errorf("the question has the diff %q", diff)
+	}
+	for _, e := range b.entries() {
+		if c, ok := e.Body.(*firn.Custom); ok && strings.Contains(string(c.Data), "the secret") {
+			t.Errorf("the log has %s %s", c.Type, c.Data)
+		}
+	}
 }
 
 // TestAnswerForAnotherCall checks that an answer counts only for the call it was given for.

@@ -71,6 +71,9 @@ func (w *Workspace) openOutside(path string) (*Workspace, error) {
 	}
 	out := &Workspace{readOnly: w.readOnly, changed: w.changed, writing: w.writing, outsideOf: &approved{path: path, from: w.dir}}
 	for _, p := range w.private {
+		if p != "" && isPrivate(p, path) { // it need not exist
+			return nil, explainOutside(path, errHidden)
+		}
 		if info, err := os.Stat(p); err == nil {
 			out.hidden = append(out.hidden, info)
 		}
@@ -79,6 +82,32 @@ func (w *Workspace) openOutside(path string) (*Workspace, error) {
 		return nil, err
 	}
 	return out, nil
+}
+
+// isPrivate reports whether a path is a private path or below it, by name.
+func isPrivate(private, path string) bool {
+	private, err := filepath.Abs(private)
+	if err != nil {
+		return false
+	}
+	for _, p := range []string{private, resolveExisting(private)} {
+		if rel, err := filepath.Rel(p, path); err == nil && filepath.IsLocal(rel) {
+			return true
+		}
+	}
+	return false
+}
+
+// resolveExisting resolves the symbolic links in the part of an absolute path that exists.
+func resolveExisting(path string) string {
+	if real, err := filepath.EvalSymlinks(path); err == nil {
+		return real
+	}
+	dir := filepath.Dir(path)
+	if dir == path {
+		return path
+	}
+	return filepath.Join(resolveExisting(dir), filepath.Base(path))
 }
 
 // descend opens the existing directories of a path one after the other. A directory that is

@@ -32,7 +32,7 @@ func runAt(t *testing.T, w *tool.Workspace, approved, name string, a args) (stri
 // TestApprovedOutside uses each tool on an approved path outside of the workspace, and checks
 // that results name it in full.
 func TestApprovedOutside(t *testing.T) {
-	dir := realTree(t, map[string]string{"work/in.txt": "", "other/a.txt": "one\n", "other/sub/b.txt": "one two\n"})
+	dir := realTree(t, map[string]string{"work/in.txt": "inside", "other/a.txt": "one\n", "other/sub/b.txt": "one two\n"})
 	w := open(t, filepath.Join(dir, "work"), tool.WorkspaceOptions{})
 	a, other := filepath.Join(dir, "other/a.txt"), filepath.Join(dir, "other")
 	for _, c := range []struct {
@@ -44,6 +44,7 @@ func TestApprovedOutside(t *testing.T) {
 		{a, "read_file", args{"path": "../other/a.txt"}, "one"},
 		{a, "read_file", args{"path": "none/../../other/./a.txt"}, "one"},
 		{a, "grep", args{"path": a, "pattern": "one"}, a + ":1: one"},
+		{"", "read_file", args{"path": "../work/in.txt"}, "inside"}, // it returns to the workspace
 		{other, "grep", args{"path": other, "pattern": "two"}, other + "/sub/b.txt:1: one two"},
 		{other, "glob", args{"path": other, "pattern": "*.txt"}, other + "/sub/b.txt"},
 		{other, "list_dir", args{"path": "../other", "depth": 2}, "sub/b.txt"},
@@ -74,13 +75,13 @@ func TestApprovalCoversOnePath(t *testing.T) {
 	dir := realTree(t, map[string]string{
 		"work/in.txt": "", "other/a.txt": "fine", "other/.git/config": "", "other/sub/x.txt": "", "secret/key.txt": "the secret", "home/firn.toml": "the secret", "ro/a.txt": "",
 	})
-	for name, target := range map[string]string{"other/link.txt": "../secret/key.txt", "other/near.txt": "a.txt", "other/dir": "../secret", "work/out.txt": "../secret/key.txt"} {
+	for name, target := range map[string]string{"other/link.txt": "../secret/key.txt", "other/near.txt": "a.txt", "other/dir": "../secret", "work/out.txt": "../secret/key.txt", "alias": "other"} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	w := open(t, at("work"), tool.WorkspaceOptions{Private: []string{at("home"), at("none")}})
+	w := open(t, at("work"), tool.WorkspaceOptions{Private: []string{at("home"), at("none"), at("alias/none.toml")}})
 	for _, c := range []struct{ approved, path string }{
 		{at("other/a.txt"), at("secret/key.txt")},
 		{at("other/a.txt"), "../secret/key.txt"},
@@ -96,6 +97,9 @@ func TestApprovalCoversOnePath(t *testing.T) {
 		{at("home"), at("home")},
 		{at("home/firn.toml"), at("home/firn.toml")},
 		{at("home/new/x"), at("home/new/x")},
+		{at("none"), at("none")},
+		{at("none/x"), at("none/x")},
+		{at("other/none.toml"), at("other/none.toml")},
 	} {
 		for _, name := range []string{"read_file", "list_dir", "glob", "grep", "write_file", "edit_file"} {
 			got, err := runAt(t, w, c.approved, name, callOf(name, c.path))

@@ -96,6 +96,9 @@ func (w *Workspace) local(path string) (string, error) {
 		return name, nil
 	}
 	name := filepath.FromSlash(path)
+	if !filepath.IsLocal(name) && !filepath.IsAbs(name) {
+		name = filepath.Join(w.dir, name) // it may return to the workspace by its name
+	}
 	if filepath.IsAbs(name) {
 		inside := ""
 		for _, base := range []string{w.dir, w.real} {

@@ -75,7 +75,7 @@ func TestApprovalRules(t *testing.T) {
 	if after := outputs(t, home, "approvals", "rules"); after != before {
 		t.Errorf("the rules are %q, were %q", after, before)
 	}
-	for _, args := range [][]string{{"remove", "--project", work, "shell(rm *)"}, {"remove", "shell(make *)"}, {"add", "--project", work, "nonsense("}} {
+	for _, args := range [][]string{{"remove", "--project", work, "shell(rm *)"}, {"remove", "shell(make *)"}, {"add", "--project", work, "nonsense("}, {"add", "--project", work, "shel(make *)"}} {
 		if out, err := program(home, append([]string{"approvals", "rules"}, args...)...).CombinedOutput(); err == nil {
 			t.Errorf("%v says %s", args, out)
 		}

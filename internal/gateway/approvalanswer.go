@@ -31,8 +31,11 @@ func (g *lanes) Approvals(ctx context.Context, id firn.ID) ([]wire.Approval, err
 		all = append(all, approvalOf(q))
 	}
 	for _, q := range g.approvals.of(id) {
-		if !slices.ContainsFunc(all, func(a wire.Approval) bool { return a.Call == q.Call }) {
+		at := slices.IndexFunc(all, func(a wire.Approval) bool { return a.Call == q.Call })
+		if at < 0 {
 			all = append(all, approvalOf(q))
+		} else if q.Outside != "" {
+			all[at].Diff = q.Diff // the log does not have it
 		}
 	}
 	return all, nil
@@ -92,7 +95,7 @@ func (g *lanes) readAnswer(ctx context.Context, call string, in wire.ApprovalAns
 	case in.Digest == "":
 		return a, Invalid("missing digest of the approval")
 	case !a.Allow && a.Scope != wire.ApprovalOnce:
-		return a, Invalid("a refusal applies to one call; to refuse more, set approvals.deny")
+		return a, Invalid("a refusal applies to one call; to refuse more, set defaults.approvals.deny")
 	case a.Scope == wire.ApprovalOnce && in.Rule != "":
 		return a, Invalid("a rule requires the scope session or project")
 	case a.Scope != wire.ApprovalOnce && g.Approved == nil:
@@ -117,8 +120,7 @@ func (g *lanes) ruleOf(w *pendingAnswer, a agent.Answer, wanted string) (string,
 	if err != nil {
 		return "", err
 	}
-	c := approve.Call{Tool: w.question.Name, Arguments: w.question.Arguments, Workspace: dir}
-	if v, _ := approve.Decide(approve.Ask, approve.Rules{Allow: []approve.Rule{rule}}, c); v != approve.Allow {
+	if v, _ := approve.Decide(approve.Ask, approve.Rules{Allow: []approve.Rule{rule}}, w.call); v != approve.Allow {
 		return "", Invalid("the rule %s does not allow this call", rule)
 	}
 	if a.Scope == wire.ApprovalSession {

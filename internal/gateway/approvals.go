@@ -159,6 +159,18 @@ func (a *turnApprover) directory(agentName string) string {
 	return a.g.workspaceOf(agentName)
 }
 
+// callOf returns a call to decide about.
+func (a *turnApprover) callOf(agentName, name string, arguments json.RawMessage) approve.Call {
+	c := approve.Call{Tool: name, Arguments: arguments, Workspace: a.directory(agentName)}
+	switch {
+	case a.lease.adds(name):
+		c.Workspace = "" // its paths are those of the client
+	case a.lease == nil || a.lease.offer.Added:
+		c.Resolved = a.g.realWorkspaceOf(agentName)
+	}
+	return c
+}
+
 // gone returns the channel that is closed when the client that runs the tools is gone; nil
 // if the gateway runs them.
 func (a *turnApprover) gone() <-chan struct{} {
@@ -171,10 +183,7 @@ func (a *turnApprover) gone() <-chan struct{} {
 // Decide implements [agent.Approver].
 func (a *turnApprover) Decide(ctx context.Context, run agent.Run, call firn.ToolCall) agent.Ruling {
 	dir := a.directory(run.Agent)
-	c := approve.Call{Tool: call.Name, Arguments: call.Arguments, Workspace: dir}
-	if a.lease.adds(call.Name) {
-		c.Workspace = "" // its paths are those of the client
-	}
+	c := a.callOf(run.Agent, call.Name, call.Arguments)
 	outside := approve.OutsidePath(c)
 	if outside != "" && isBelow(a.g.Home, outside) {
 		return agent.Ruling{Refuse: fmt.Sprintf("%s belongs to firn, and no approval covers it", outside)}
@@ -187,7 +196,7 @@ func (a *turnApprover) Decide(ctx context.Context, run agent.Run, call firn.Tool
 	}
 	mode, rules := a.mode(run), a.g.policy(run.Agent).Rules
 	verdict, why := approve.Decide(mode, rules, c)
-	if verdict == approve.NeedsYes && a.g.Approved != nil {
+	if (verdict == approve.NeedsYes || verdict == approve.Refuse && outside != "") && a.g.Approved != nil {
 		added, err := a.g.Approved.Rules(a.id, dir)
 		if err != nil {
 			a.g.Log.Warn("cannot read approval rules", "error", err)
@@ -216,7 +225,7 @@ func isBelow(dir, path string) bool {
 
 // Ask implements [agent.Approver].
 func (a *turnApprover) Ask(ctx context.Context, run agent.Run, q agent.Question) (agent.Answer, error) {
-	w, err := a.g.approvals.add(&pendingAnswer{session: a.id, dir: a.directory(run.Agent), lease: a.lease, question: q})
+	w, err := a.g.approvals.add(&pendingAnswer{session: a.id, dir: a.directory(run.Agent), lease: a.lease, question: q, call: a.callOf(run.Agent, q.Name, q.Arguments)})
 	if err != nil {
 		return agent.Answer{}, err
 	}
@@ -266,6 +275,7 @@ type pendingAnswer struct {
 	dir       string
 	lease     *toolLease
 	question  agent.Question
+	call      approve.Call
 	answer    chan agent.Answer
 	suspended chan struct{}
 	// taken is set when an answer was accepted.

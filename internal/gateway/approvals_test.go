@@ -184,6 +184,40 @@ func TestWhoAnswersApprovals(t *testing.T) {
 	}
 }
 
+// TestRulesOutside checks that a stored rule with an absolute path allows a file outside of
+// the workspace in every mode, and that a workspace has two names if it is a symbolic link.
+func TestRulesOutside(t *testing.T) {
+	o := newJobGateway(t, memstore.New(memstore.Options{}), time.Now(), func(s *Setup) {
+		s.Agents["main"] = &agent.Agent{Name: "main", Workspace: "/srv/current", RealWorkspace: "/srv/releases/7"}
+	})
+	defer o.close()
+	o.Options.Approved = &ruleBook{rules: []approve.Rule{{Tool: "edit", Pattern: "/etc/hosts"}}}
+	for _, c := range []struct {
+		mode approve.Mode
+		path string
+		want agent.Ruling
+	}{
+		{approve.Everything, "/etc/hosts", agent.Ruling{Outside: "/etc/hosts"}},
+		{approve.Ask, "/etc/hosts", agent.Ruling{Outside: "/etc/hosts"}},
+		{approve.Ask, "/etc/fstab", agent.Ruling{Ask: true, Outside: "/etc/fstab", Rule: "edit(/etc/fstab)"}},
+		{approve.Everything, "/srv/releases/7/x", agent.Ruling{}},
+		{approve.AcceptEdits, "../releases/7/x", agent.Ruling{}},
+		{approve.Ask, "/srv/releases/8/x", agent.Ruling{Ask: true, Outside: "/srv/releases/8/x", Rule: "edit(/srv/releases/8/x)"}},
+	} {
+		a := &turnApprover{g: o.lanes, current: c.mode}
+		call := firn.ToolCall{Name: "edit_file", Arguments: toJSON(map[string]string{"path": c.path})}
+		if got := a.Decide(t.Context(), agent.Run{Agent: "main"}, call); got != c.want {
+			t.Errorf("%s %s: %+v", c.mode, c.path, got)
+		}
+	}
+	for _, mode := range []approve.Mode{approve.Everything, approve.ReadOnly} {
+		a := &turnApprover{g: o.lanes, current: mode}
+		if got := a.Decide(t.Context(), agent.Run{Agent: "main"}, firn.ToolCall{Name: "edit_file", Arguments: toJSON(map[string]string{"path": "/etc/fstab"})}); got.Refuse == "" {
+			t.Errorf("%s: %+v", mode, got)
+		}
+	}
+}
+
 // redactingJobGateway returns a gateway whose agent calls a shell with a secret, which its store replaces.
 // It returns the store, a channel of the commands that ran, and the number of replacements.
 func redactingJobGateway(t *testing.T, secret string) (*jobGateway, store.Store, <-chan string, *atomic.Int64) {

@@ -70,6 +70,16 @@ func (g *core) workspaceOf(name string) string {
 	return a.Workspace
 }
 
+// realWorkspaceOf returns the same directory without symbolic links; it may be empty if there
+// are none.
+func (g *core) realWorkspaceOf(name string) string {
+	a, err := g.setup.Load().agent(name)
+	if err != nil {
+		return ""
+	}
+	return a.RealWorkspace
+}
+
 // newKeyed returns the session of a key, or creates one.
 func (g *sessionEditor) newKeyed(ctx context.Context, n *wire.NewSession, title []firn.Entry) (firn.ID, error) {
 	k, err := g.canonical(n.Key)

@@ -105,6 +105,8 @@ type Call struct {
 	ReadOnly bool
 	// Workspace is the absolute path of the directory that tools work in; empty if unknown.
 	Workspace string
+	// Resolved is the same path without symbolic links; it may be empty if there are none.
+	Resolved string
 }
 
 // Verdict is the decision about a call.

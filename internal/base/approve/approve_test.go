@@ -144,7 +144,7 @@ func TestSuggest(t *testing.T) {
 		{shell("a\nb"), ""},
 		{call("edit_file", `{"path":"src/a/b.go"}`), "edit(src/a/**)"},
 		{call("write_file", `{"path":"README.md"}`), "edit(README.md)"},
-		{call("write_file", `{"path":"/etc/passwd"}`), "edit(/etc/*)"},
+		{call("write_file", `{"path":"/etc/passwd"}`), "edit(/etc/passwd)"},
 		{call("web_fetch", `{"url":"https://Go.dev/x"}`), "web_fetch(go.dev)"},
 		{call("deploy", `{}`), "deploy"},
 	} {

@@ -24,14 +24,29 @@ func OutsidePath(call Call) string {
 	if p == "" || strings.ContainsRune(p, 0) {
 		return ""
 	}
-	if _, inside := relative(call.Workspace, p); inside {
+	if _, inside := call.relative(p); inside {
 		return ""
 	}
-	p, workspace := strings.ReplaceAll(p, `\`, "/"), strings.ReplaceAll(call.Workspace, `\`, "/")
+	return absolute(call.Workspace, p)
+}
+
+// absolute returns a path as a clean one with slashes. A relative one starts from the
+// workspace, unless that is empty.
+func absolute(workspace, p string) string {
+	p, workspace = slashes(workspace, p), slashes(workspace, workspace)
 	if !rooted(p, workspace) {
 		p = path.Join(workspace, p)
 	}
 	return path.Clean(p)
+}
+
+// slashes returns a path with slashes. A backslash in the path of a workspace that begins with
+// a slash is part of a name, as it is for the tools there.
+func slashes(workspace, p string) string {
+	if strings.HasPrefix(workspace, "/") {
+		return p
+	}
+	return strings.ReplaceAll(p, `\`, "/")
 }
 
 // rooted reports whether a path with slashes is absolute. It may begin with a drive if the
@@ -48,7 +63,7 @@ func drive(p string) bool {
 // allowsOutside reports whether the rule allows a path outside of the workspace: only if its
 // pattern is an absolute path that matches.
 func (r Rule) allowsOutside(workspace, p string) bool {
-	return rooted(r.Pattern, strings.ReplaceAll(workspace, `\`, "/")) && globMatch(r.Pattern, p)
+	return rooted(r.Pattern, slashes(workspace, workspace)) && globMatch(r.Pattern, p)
 }
 
 // decideOutside returns the verdict about a call that names a path outside of the workspace.
@@ -63,19 +78,37 @@ func decideOutside(mode Mode, allow []Rule, call Call, p string) (Verdict, strin
 		}
 	}
 	if mode == ReadOnly || mode == Everything {
-		return Refuse, fmt.Sprintf("%s is outside the workspace %s, and the mode %s does not ask about it; the setting approvals.allow can allow it, such as %s", p, call.Workspace, mode, suggestOutside(call.Tool, p))
+		return Refuse, fmt.Sprintf("%s is outside the workspace %s, and the mode %s does not ask about it; a rule with its absolute path in the setting defaults.approvals.allow, or of firn approvals rules add, can allow it%s", p, call.Workspace, mode, example(call.Tool, p))
 	}
 	return NeedsYes, ""
 }
 
-// suggestOutside returns the rule that is offered for a path outside of the workspace: the
-// files of that directory, or that path, but nothing below.
+// example returns the end of a sentence with the rule for a path outside of the workspace.
+func example(tool, p string) string {
+	r := ruleFor(tool, p)
+	switch {
+	case r.Tool == "":
+		return ""
+	case !fileTools[tool]:
+		return fmt.Sprintf(", such as %s, which covers everything below it too", r)
+	}
+	return fmt.Sprintf(", such as %s", r)
+}
+
+// suggestOutside returns the rule that is offered for a path outside of the workspace: that
+// file and no other. There is none for a tool that reads everything below a directory.
 func suggestOutside(tool, p string) Rule {
+	if !fileTools[tool] {
+		return Rule{}
+	}
+	return ruleFor(tool, p)
+}
+
+// ruleFor returns the rule for a path outside of the workspace; the zero value if there is
+// none that matches only this path.
+func ruleFor(tool, p string) Rule {
 	if strings.Contains(p, "*") {
 		return Rule{} // it would match other names
-	}
-	if dir := path.Dir(p); fileTools[tool] && dir != "/" {
-		p = dir + "/*"
 	}
 	if EffectOf(tool) == Edit {
 		tool = editAlias

@@ -4,6 +4,7 @@ import (
 	"bytes"
 	"encoding/json"
 	"fmt"
+	"maps"
 	"net/url"
 	"path"
 	"slices"
@@ -11,6 +12,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/pattern"
+	"firn.dev/internal/base/typo"
 )
 
 // Rule is an exception for some calls of a tool, written as TOOL or TOOL(PATTERN):
@@ -18,7 +20,7 @@ import (
 //	shell(git diff *)     a command that begins with these words
 //	shell(make test)      this command exactly
 //	edit(src/**)          edit_file and write_file below src
-//	read_file(/etc/*)     files of this directory outside of the workspace
+//	read_file(/etc/hosts) this file outside of the workspace
 //	web_fetch(*.go.dev)   pages of these hosts
 //	mcp_*                 every call of the tools with these names
 type Rule struct {
@@ -97,7 +99,7 @@ func (r Rule) allows(call Call) bool {
 	}
 	switch EffectOf(call.Tool) {
 	case Edit, Read:
-		p, inside := relative(call.Workspace, stringArgument(call.Arguments, "path"))
+		p, inside := call.relative(stringArgument(call.Arguments, "path"))
 		return inside && globMatch(r.Pattern, p)
 	case Fetch:
 		return wildcard(strings.ToLower(r.Pattern), host(call.Arguments))
@@ -110,7 +112,7 @@ func (r Rule) allows(call Call) bool {
 		return true
 	}
 	prefix, open := strings.CutSuffix(r.Pattern, " *")
-	if !open || !Simple(command) || namesOutside(call.Workspace, command) {
+	if !open || !Simple(command) || call.namesOutside(command) {
 		return false
 	}
 	words, want := strings.Fields(command), strings.Fields(prefix)
@@ -155,7 +157,7 @@ func Simple(command string) bool {
 }
 
 // namesOutside reports whether a word of a command may be a path outside of the workspace.
-func namesOutside(workspace, command string) bool {
+func (c Call) namesOutside(command string) bool {
 	for _, word := range strings.Fields(command)[1:] {
 		word = strings.Trim(word, `"'`)
 		if _, value, ok := strings.Cut(word, "="); ok {
@@ -166,7 +168,7 @@ func namesOutside(workspace, command string) bool {
 			return true
 		}
 		if at := strings.IndexByte(word, '/'); at == 0 || at > 0 && word[0] == '-' { // -I/path
-			if _, inside := relative(workspace, word[at:]); !inside {
+			if _, inside := c.relative(word[at:]); !inside {
 				return true
 			}
 		}
@@ -174,22 +176,24 @@ func namesOutside(workspace, command string) bool {
 	return false
 }
 
-// relative returns a path relative to the workspace, and whether it is inside.
-func relative(workspace, p string) (string, bool) {
+// relative returns a path relative to the workspace, and whether it is inside. A path that
+// leaves the workspace and returns to it, such as ../project/a, is inside.
+func (c Call) relative(p string) (string, bool) {
 	if p == "" || strings.ContainsRune(p, 0) {
 		return "", false
 	}
-	p = strings.ReplaceAll(p, `\`, "/")
-	if rooted(p, strings.ReplaceAll(workspace, `\`, "/")) {
-		base := strings.TrimSuffix(path.Clean(strings.ReplaceAll(workspace, `\`, "/")), "/")
-		rest, ok := strings.CutPrefix(path.Clean(p), base)
-		if workspace == "" || !ok || rest != "" && rest[0] != '/' {
-			return "", false
-		}
-		p = strings.TrimPrefix(rest, "/")
+	full := absolute(c.Workspace, p)
+	if c.Workspace == "" {
+		return full, full != ".." && !strings.HasPrefix(full, "../") && !strings.HasPrefix(full, "/")
 	}
-	p = path.Clean(p)
-	return p, p != ".." && !strings.HasPrefix(p, "../") && !strings.HasPrefix(p, "/")
+	for _, dir := range []string{c.Workspace, c.Resolved} {
+		base := strings.TrimSuffix(path.Clean(slashes(dir, dir)), "/")
+		rest, ok := strings.CutPrefix(full, base)
+		if dir != "" && ok && (rest == "" || rest[0] == '/') {
+			return path.Clean("./" + strings.TrimPrefix(rest, "/")), true
+		}
+	}
+	return "", false
 }
 
 // wildcard reports whether a text matches a pattern in which * means any characters.
@@ -279,16 +283,15 @@ func host(arguments json.RawMessage) string {
 var subcommands = strings.Fields("git go npm pnpm yarn cargo make docker podman kubectl pip uv python -m terraform gh brew apt systemctl bundle mix dotnet")
 
 // Suggest returns the rule that is offered for "always" answers to a call: the beginning of
-// a simple command, the directory of a file, the host of a page; for a path outside of the
-// workspace the files of that directory only. A compound command is
-// offered as it is.
+// a simple command, the directory of a file, the host of a page; for a file outside of the
+// workspace that file only. A compound command is offered as it is.
 func Suggest(call Call) Rule {
 	if p := OutsidePath(call); p != "" {
 		return suggestOutside(call.Tool, p)
 	}
 	switch EffectOf(call.Tool) {
 	case Edit:
-		p, inside := relative(call.Workspace, stringArgument(call.Arguments, "path"))
+		p, inside := call.relative(stringArgument(call.Arguments, "path"))
 		if !inside {
 			return Rule{}
 		}
@@ -304,7 +307,7 @@ func Suggest(call Call) Rule {
 	}
 	command := strings.TrimSpace(stringArgument(call.Arguments, "command"))
 	words := strings.Fields(command)
-	if !Simple(command) || namesOutside(call.Workspace, command) {
+	if !Simple(command) || call.namesOutside(command) {
 		return valid(Rule{call.Tool, command})
 	}
 	n := 1
@@ -312,6 +315,23 @@ func Suggest(call Call) Rule {
 		n = 2
 	}
 	return valid(Rule{call.Tool, strings.Join(words[:n], " ") + " *"})
+}
+
+// serverTools is the beginning of the names of tools that MCP servers offer.
+const serverTools = "mcp__"
+
+// CheckTool returns an error if no tool has the name in the rule, with the closest name that
+// one has. Tools of MCP servers are not known here: names that begin with theirs are accepted.
+func (r Rule) CheckTool() error {
+	names := slices.Sorted(maps.Keys(effects))
+	if r.Tool == editAlias || strings.HasPrefix(r.Tool, serverTools) || strings.Contains(r.Tool, "*") || slices.Contains(names, r.Tool) {
+		return nil
+	}
+	why := fmt.Sprintf("no tool is called %s", r.Tool)
+	if near := typo.Nearest(r.Tool, append(names, editAlias), 2); near != "" {
+		why += fmt.Sprintf("; did you mean %s?", near)
+	}
+	return fmt.Errorf("%w rule %q: %s", firn.ErrInvalid, firn.CutText(r.String(), 80), why)
 }
 
 // valid returns the rule if it means the same when it is parsed, else the zero value: some

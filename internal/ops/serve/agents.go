@@ -206,6 +206,9 @@ func (s *agentBuilder) addTools(a *agent.Agent, c config.Agent) error {
 		local = *s.local
 	}
 	a.Workspace = local.Workspace
+	if real, err := filepath.EvalSymlinks(local.Workspace); local.Workspace != "" && err == nil {
+		a.RealWorkspace = real
+	}
 	var notes *notebook
 	if !s.ephemeral && memoryOf(s.settings, a.Name).Enabled {
 		notes = s.newNotebook(a, local.Workspace)

@@ -41,7 +41,8 @@ func ApprovedRules(home string) ([]ApprovedRule, error) {
 	return all, nil
 }
 
-// ChangeApprovedRule adds a rule to a home, or removes it. Gateways read the rules for each
+// ChangeApprovedRule adds a rule to a home, or removes it. A rule for a tool that does not
+// exist is not added. Gateways read the rules for each
 // question.
 func ChangeApprovedRule(home string, r ApprovedRule, remove bool) error {
 	rules := &approvedRules{fs: sealfs.Home(home), home: home}
@@ -49,6 +50,9 @@ func ChangeApprovedRule(home string, r ApprovedRule, remove bool) error {
 		return rules.remove(r)
 	}
 	rule, err := approve.ParseRule(r.Rule)
+	if err == nil {
+		err = rule.CheckTool()
+	}
 	if err != nil {
 		return err
 	}

@@ -22,8 +22,10 @@ func (p gatewayCommands) approvalRulesCommand() *cobra.Command {
 		Use:   "rules",
 		Short: "List the rules that \"always\" answers added",
 		Long: `List the rules that "always" answers added: calls that fit one need no approval in that
-session, or in that project directory. They are in approvals.json in the home. The settings
-approvals.allow and approvals.deny are not listed.`,
+session, or in that project directory. A path outside of the workspace needs a rule with its
+absolute path, such as edit(/etc/hosts), also in modes that do not ask. They are in
+approvals.json in the home. The settings defaults.approvals.allow and
+defaults.approvals.deny, and those of agents, are not listed.`,
 		Example: "  firn approvals rules\n  firn approvals rules remove --project . \"shell(make *)\"",
 		Args:    none,
 		RunE: func(*cobra.Command, []string) error {
@@ -95,7 +97,11 @@ func (p gatewayCommands) changeRuleCommand(verb, short, opposite string) *cobra.
 			return p.print(r, func() string { return "nothing changed: the rule already exists\n" })
 		}
 		if err := serve.ChangeApprovedRule(home, r, verb == "remove"); err != nil {
-			return &hinted{err, "firn approvals rules lists them"}
+			hint := "a rule is TOOL or TOOL(PATTERN), such as shell(make *)"
+			if verb == "remove" {
+				hint = "firn approvals rules lists them"
+			}
+			return &hinted{err, hint}
 		}
 		return p.print(r, func() string {
 			done := map[string]string{"remove": "removed", "add": "added"}[verb]
