@@ -179,7 +179,7 @@ func (g *keyTable) ResetKey(ctx context.Context, key string) (wire.Routed, error
 	return wire.Routed{Key: k.String(), Session: id, Reset: string(route.CauseRequest)}, err
 }
 
-// sessionStart says how a new session of a key starts.
+// sessionStart describes how a new session of a key starts.
 type sessionStart struct {
 	cause route.Cause
 	// message is the ID of the message that starts the session, if any.
@@ -213,11 +213,14 @@ func (g *keyTable) startSession(ctx context.Context, k route.Key, s sessionStart
 		if err != nil {
 			return "", err
 		}
+		entries = append(entries, carried...)
+	}
+	if old != "" {
 		claim, err := store.ReplaceClaim(ctx, g.Store, k.String(), old, g.now())
 		if err != nil {
 			return "", err
 		}
-		entries = append(append(entries, carried...), claim...)
+		entries = append(entries, claim...)
 	}
 	if _, err := g.Store.Append(ctx, id, store.Start, append(entries, s.more...)...); err != nil {
 		return "", err

@@ -31,12 +31,14 @@ type Config struct {
 	Exclude Exclude           `json:"exclude,omitzero"`
 }
 
-// Exclude lists what never leaves this machine: sessions, the sessions of keys, and the
-// sessions of projects, by their directories.
+// Exclude lists what never leaves this machine: sessions, the sessions of keys, the sessions
+// of projects, by their directories, and notes.
 type Exclude struct {
 	Sessions []firn.ID `json:"sessions,omitempty"`
 	Keys     []string  `json:"keys,omitempty"`
 	Projects []string  `json:"projects,omitempty"`
+	// Notes keeps all notes on this machine, and takes none from others.
+	Notes bool `json:"notes,omitempty"`
 }
 
 // ReadConfig reads the configuration of a home. Without a file it returns an empty one with a
@@ -155,9 +157,12 @@ func (c *Config) excludes(id firn.ID, n *names) bool {
 		return true
 	}
 	return slices.ContainsFunc(n.Keys, func(key string) bool { return slices.Contains(x.Keys, key) }) ||
-		slices.ContainsFunc(n.Directories, func(dir string) bool {
-			return slices.ContainsFunc(x.Projects, func(root string) bool { return isUnder(dir, root) })
-		})
+		slices.ContainsFunc(n.Directories, x.HasProject)
+}
+
+// HasProject reports whether the sessions of a directory stay on this machine.
+func (x *Exclude) HasProject(dir string) bool {
+	return slices.ContainsFunc(x.Projects, func(root string) bool { return isUnder(dir, root) })
 }
 
 // isUnder reports whether a directory is another one or below it.

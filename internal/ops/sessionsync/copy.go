@@ -29,8 +29,9 @@ type item struct {
 	erased bool
 	// message is set for a message.
 	message bool
-	// moves is set for an entry that only moves the head.
-	moves bool
+	// moves is set for an entry that only moves the head, record for one that only records
+	// something about the session, such as its title or keys.
+	moves, record bool
 	// sum is the hash of the content.
 	sum [sha256.Size]byte
 	// line is the entry as it travels. It is nil in a copy that was only indexed.
@@ -146,13 +147,24 @@ func decodeLine(line []byte) (item, firn.Entry, firn.Glance, error) {
 	if e.Body == nil || e.ID == "" && e.Body.Kind() != firn.KindHeader {
 		return item{}, e, glance, failure.Of(firn.ErrCorrupt, "an entry without an ID")
 	}
-	it := item{id: e.ID, parent: e.Parent, local: syncmark.Has(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, moves: e.Body.Kind() == firn.KindHead, line: line}
+	it := item{id: e.ID, parent: e.Parent, local: syncmark.Has(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, moves: e.Body.Kind() == firn.KindHead, record: isRecord(&e), line: line}
 	if o, ok := e.Body.(*firn.Opaque); ok && !it.local {
 		it.local = hasMember(o.Raw, syncmark.Field)
 	}
 	it.refs = refsOf(&e)
 	it.sum, err = sumOf(line)
 	return it, e, glance, err
+}
+
+// isRecord reports whether an entry is no part of the conversation, wherever it is in the tree.
+func isRecord(e *firn.Entry) bool {
+	switch b := e.Body.(type) {
+	case *firn.Title, *firn.Label, *firn.Tombstone:
+		return true
+	case *firn.Custom:
+		return slices.Contains([]string{store.KeyType, firn.TagsType, firn.CountersType, "firn.reset", "firn.usage"}, b.Type)
+	}
+	return false
 }
 
 // refsOf returns the entries that must precede an entry besides its parent.
@@ -296,12 +308,25 @@ func (c *copyOf) real(id firn.EntryID) firn.EntryID {
 	}
 }
 
-// grown returns the entry up to which a branch grew: without entries that only move the head.
+// grown returns the entry up to which the conversation of a branch grew: without records and
+// without entries that only move the head.
 func (c *copyOf) grown(id firn.EntryID) firn.EntryID {
+	return c.before(id, func(it *item) bool { return it.moves || it.record })
+}
+
+// withoutRecords returns the nearest ancestor of an entry, or the entry itself, that is more
+// than a record.
+func (c *copyOf) withoutRecords(id firn.EntryID) firn.EntryID {
+	return c.before(id, func(it *item) bool { return it.record })
+}
+
+// before returns the nearest ancestor of an entry, or the entry itself, that is real and not
+// to be skipped.
+func (c *copyOf) before(id firn.EntryID, skip func(it *item) bool) firn.EntryID {
 	for {
 		id = c.real(id)
 		i, ok := c.at[id]
-		if !ok || !c.items[i].moves {
+		if !ok || !skip(&c.items[i]) {
 			return id
 		}
 		id = c.items[i].parent

@@ -120,8 +120,33 @@ func (m *machine) entryID() firn.EntryID {
 }
 
 func (m *machine) options(target Target, name string) Options {
-	return Options{FS: m.fs, Dir: Dir(m.home), Name: name, Config: m.config, Identity: m.identity, Local: m.files, Target: target, Now: m.now}
+	return Options{FS: m.fs, Dir: Dir(m.home), Name: name, Config: m.config, Identity: m.identity, Local: m.files, Notes: m.notes(), Target: target, Now: m.now}
 }
+
+// notes returns the notes of the machine.
+func (m *machine) notes() HomeNotes { return HomeNotes{FS: m.fs, Home: m.home} }
+
+// note changes a note in the folder of the main agent; an empty text removes it.
+func (m *machine) note(name, text string) {
+	m.t.Helper()
+	texts := m.noteTexts()
+	if err := m.notes().Replace(context.Background(), noteFolder, map[string]string{name: texts[name]}, map[string]string{name: text}); err != nil {
+		m.t.Fatal(err)
+	}
+}
+
+// noteTexts returns the notes of the main agent.
+func (m *machine) noteTexts() map[string]string {
+	m.t.Helper()
+	texts, _, err := m.notes().Texts(context.Background(), noteFolder)
+	if err != nil {
+		m.t.Fatal(err)
+	}
+	return texts
+}
+
+// noteFolder is the folder of the main agent's notes.
+const noteFolder = "agents/main/workspace"
 
 // sync syncs with a target and fails the test on an error.
 func (m *machine) sync(target Target, name string) *Report {
@@ -202,6 +227,9 @@ func (m *machine) view() map[string]string {
 			}
 			all["list "+string(info.ID)] = fmt.Sprintf("title %q, tags %s, hidden %v", info.Title, info.Tags, info.Hidden)
 		}
+	}
+	for name, text := range m.noteTexts() {
+		all["note "+name] = text
 	}
 	keys, err := m.Bindings(ctx)
 	if err != nil {

@@ -242,7 +242,7 @@ func (c *copyOf) hasReferences(session firn.ID, it *item) bool {
 }
 
 // chooseHead returns the head of a session after the import. If the other machine continued
-// from here, that is its head. Otherwise the head stays, and that of the other machine is
+// the conversation from here, that is its head. Otherwise the head stays, and that of the other machine is
 // recorded if it is on another branch.
 func (r *run) chooseHead(c *copyOf, g group, from listed, local firn.EntryID) firn.EntryID {
 	other := c.real(g.Head)
@@ -254,7 +254,7 @@ func (r *run) chooseHead(c *copyOf, g group, from listed, local firn.EntryID) fi
 	switch {
 	case local == "" && other == "" && len(c.items) > 0:
 		return c.realHead()
-	case local == "" || other != "" && c.follows(other, local):
+	case local == "" || other != "" && c.follows(other, c.withoutRecords(local)):
 		for machine, entry := range heads {
 			if c.follows(other, entry) {
 				delete(heads, machine)

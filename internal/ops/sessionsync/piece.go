@@ -14,10 +14,12 @@ import (
 //	S {"id":…,"header":…,"head":…}   the session of the following entries
 //	E {"type":"message",…}           an entry, as in the session's file
 //	M {"id":…,"archived":…}          marks of a session
+//	N {"folder":…,"name":…,"text":…} a version of a note
 const (
 	tagSession = 'S'
 	tagEntry   = 'E'
 	tagMarks   = 'M'
+	tagNote    = 'N'
 )
 
 // group is a part of a session in a piece.
@@ -35,6 +37,7 @@ type group struct {
 type piece struct {
 	groups []group
 	marks  []Marks
+	notes  []noteRecord
 }
 
 // appendRecord appends a record to the text of a piece.
@@ -86,6 +89,15 @@ func (p *piece) add(tag byte, data []byte) error {
 			return failure.Of(firn.ErrCorrupt, "%v", err)
 		}
 		p.marks = append(p.marks, m)
+	case tagNote:
+		var n noteRecord
+		if err := json.Unmarshal(data, &n); err != nil {
+			return failure.Of(firn.ErrCorrupt, "%v", err)
+		}
+		if err := n.check(); err != nil {
+			return err
+		}
+		p.notes = append(p.notes, n)
 	default:
 		// A later version may write other records; they are about other things.
 		if !json.Valid(data) {

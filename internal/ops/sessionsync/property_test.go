@@ -21,8 +21,8 @@ import (
 
 // TestMachinesConverge runs random operations on three machines with wrong clocks and random
 // syncs through two targets, from which files are lost. When all have synced until nothing
-// changes, they show the same sessions, entries, titles, tags, marks and keys, and every entry
-// that was ever appended is there. The targets are a folder and
+// changes, they show the same sessions, entries, titles, tags, marks, keys and notes, and every
+// entry that was ever appended is there, and every line of a note that was never removed. The targets are a folder and
 // one over a pipe, or buckets if proving/s3 runs it.
 func TestMachinesConverge(t *testing.T) {
 	rng := basetest.Random(t)
@@ -58,11 +58,13 @@ type world struct {
 	purged, keyless map[firn.ID]bool
 	// erased are single entries that were purged. Their placeholders travel only if needed.
 	erased map[firn.EntryID]bool
-	n      int
+	// lines are the lines of notes that were added, and removable those that were removed.
+	lines, removable map[string]bool
+	n                int
 }
 
 func newWorld(t *testing.T, rng *rand.Rand) *world {
-	w := &world{t: t, rng: rng, messages: make(map[firn.ID][]firn.EntryID), purged: make(map[firn.ID]bool), keyless: make(map[firn.ID]bool), erased: make(map[firn.EntryID]bool)}
+	w := &world{t: t, rng: rng, messages: make(map[firn.ID][]firn.EntryID), purged: make(map[firn.ID]bool), keyless: make(map[firn.ID]bool), erased: make(map[firn.EntryID]bool), lines: make(map[string]bool), removable: make(map[string]bool)}
 	identity := newTestIdentity(t)
 	for i, skew := range []time.Duration{0, 72 * time.Hour, -48 * time.Hour} {
 		m := newMachine(t, fmt.Sprintf("m%d", i), identity, rng)
@@ -122,12 +124,41 @@ func (w *world) step() {
 		}
 		return
 	}
+	if w.rng.IntN(6) == 0 {
+		w.changeNote(m)
+		return
+	}
 	ids := w.sessions(m)
 	if len(ids) == 0 || w.rng.IntN(8) == 0 {
 		w.start(m)
 		return
 	}
 	w.change(m, ids[w.rng.IntN(len(ids))])
+}
+
+// changeNote adds a line to a note, or removes one or all of its lines.
+func (w *world) changeNote(m *machine) {
+	w.n++
+	name := fmt.Sprint("note", w.rng.IntN(2))
+	lines := strings.SplitAfter(m.noteTexts()[name], "\n")
+	remove := func(gone []string) {
+		for _, line := range gone {
+			w.removable[strings.TrimSpace(line)] = true
+		}
+	}
+	switch w.rng.IntN(6) {
+	case 0:
+		remove(lines)
+		lines = nil
+	case 1:
+		remove(lines[:1])
+		lines = lines[1:]
+	default:
+		line := fmt.Sprint("- line ", w.n)
+		lines = append(lines, line+"\n")
+		w.lines[line] = true
+	}
+	m.note(name, strings.Join(lines, ""))
 }
 
 // lose deletes a file on a target at random.
@@ -296,7 +327,7 @@ func (w *world) syncUntilStable() {
 		for n, target := range w.targets {
 			for _, m := range w.machines {
 				r := m.sync(target.open(false), fmt.Sprintf("t%d", n))
-				quiet = quiet && r.Imported == 0 && r.Published == 0 && r.Bytes == 0 && r.Marked == 0
+				quiet = quiet && r.Imported == 0 && r.Published == 0 && r.Bytes == 0 && r.Marked == 0 && r.Notes == 0
 			}
 		}
 		if quiet && round > 0 {
@@ -323,6 +354,12 @@ func (w *world) check() {
 	}
 	for _, m := range w.machines {
 		view := m.view()
+		notes := view["note note0"] + view["note note1"]
+		for line := range w.lines {
+			if !w.removable[line] && !strings.Contains(notes, line+"\n") {
+				w.t.Errorf("%s lost the line %q", m.name, line)
+			}
+		}
 		for id, entries := range w.messages {
 			at := "session " + string(id)
 			if w.purged[id] || view[at] == "" && w.binned(id) || strings.Contains(view[at], "removed true") {

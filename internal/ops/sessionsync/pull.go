@@ -139,7 +139,7 @@ func (r *run) readPiece(ctx context.Context, m listed, ref pieceRef) error {
 	for _, mark := range content.marks {
 		r.marks.merge(mark)
 	}
-	return nil
+	return r.importNotes(ctx, m, content.notes)
 }
 
 func (r *run) fetchPiece(ctx context.Context, ref pieceRef) (piece, error) {

@@ -37,6 +37,7 @@ type outbox struct {
 	// sent are the sessions and marks that are complete with the next manifest.
 	sent  map[firn.ID]published
 	marks map[firn.ID]string
+	notes map[noteID]string
 	// base is the number of the first manifest, if everything is published again.
 	base int
 }
@@ -46,11 +47,12 @@ func (r *run) push(ctx context.Context) error {
 	if err := r.hold(ctx); err != nil {
 		return err
 	}
-	o := &outbox{r: r, sent: make(map[firn.ID]published), marks: make(map[firn.ID]string)}
+	o := &outbox{r: r, sent: make(map[firn.ID]published), marks: make(map[firn.ID]string), notes: make(map[noteID]string)}
 	if r.st.Republish {
 		o.base = r.nextCounter()
 		r.st.Pieces = nil
 		clear(r.st.Marks)
+		clear(r.st.Notes)
 		for id, p := range r.st.Sessions { // what is known about exclusion stays
 			r.st.Sessions[id] = published{Excluded: p.Excluded, Removed: p.Removed, Names: p.Names}
 		}
@@ -73,6 +75,9 @@ func (r *run) push(ctx context.Context) error {
 	}
 	r.Progress("publishing", total, total)
 	if err := r.publishMarks(ctx, o); err != nil {
+		return err
+	}
+	if err := r.publishNotes(ctx, o); err != nil {
 		return err
 	}
 	last := r.st.Republish
@@ -298,6 +303,23 @@ func (o *outbox) addMarks(ctx context.Context, m Marks, hash string) error {
 	return o.flush(ctx)
 }
 
+// addNote adds a version of a note, unless it stays on this machine.
+func (o *outbox) addNote(ctx context.Context, n noteRecord, hash string, stays bool) error {
+	if stays {
+		return nil
+	}
+	data, err := json.Marshal(n)
+	if err != nil {
+		return err
+	}
+	o.text, o.session = appendRecord(o.text, tagNote, data), ""
+	o.notes[n.ID] = hash
+	if len(o.text) < pieceBytes {
+		return nil
+	}
+	return o.flush(ctx)
+}
+
 // namesOf returns the keys and directories of a session; nil if it was never read.
 func (o *outbox) namesOf(id firn.ID) *names {
 	if p, ok := o.sent[id]; ok {
@@ -393,7 +415,9 @@ func (o *outbox) recordState() error {
 	}
 	maps.Copy(o.r.st.Sessions, o.sent)
 	maps.Copy(o.r.st.Marks, o.marks)
+	maps.Copy(o.r.st.Notes, o.notes)
 	clear(o.sent)
 	clear(o.marks)
+	clear(o.notes)
 	return o.r.save()
 }

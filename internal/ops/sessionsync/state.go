@@ -35,6 +35,11 @@ type state struct {
 	Sessions map[firn.ID]published `json:"sessions"`
 	// Marks are the hashes of the marks that are on the target.
 	Marks map[firn.ID]string `json:"marks,omitempty"`
+	// Notes are the hashes of the versions of notes that are on the target.
+	Notes map[noteID]string `json:"notes,omitempty"`
+	// WithNotes is set if the notes of all manifests that were read were imported. It is not if
+	// they were excluded or an earlier version did not know them.
+	WithNotes bool `json:"with_notes,omitempty"`
 	// Importing holds the head of a session while entries are added to it.
 	Importing map[firn.ID]firn.EntryID `json:"importing,omitempty"`
 	// Heads are the heads of sessions that grew on other machines, by session and machine.
@@ -76,7 +81,7 @@ type published struct {
 }
 
 func newState() *state {
-	return &state{Machines: make(map[string]*seenMachine), Sessions: make(map[firn.ID]published), Marks: make(map[firn.ID]string),
+	return &state{Machines: make(map[string]*seenMachine), Sessions: make(map[firn.ID]published), Marks: make(map[firn.ID]string), Notes: make(map[noteID]string),
 		Importing: make(map[firn.ID]firn.EntryID), Heads: make(map[firn.ID]map[string]firn.EntryID)}
 }
 
@@ -130,6 +135,9 @@ func readState(fsys vfs.FS, name string) (*state, error) {
 	}
 	if s.Marks == nil {
 		s.Marks = fresh.Marks
+	}
+	if s.Notes == nil {
+		s.Notes = fresh.Notes
 	}
 	if s.Importing == nil {
 		s.Importing = fresh.Importing

@@ -39,7 +39,9 @@ type Options struct {
 	Config    *Config
 	Identity  *Identity
 	Local     Local
-	Target    Target
+	// Notes are the notes of the home; nil if they are not synced.
+	Notes  Notes
+	Target Target
 	// Republish publishes everything again, for a target that lost data.
 	Republish bool
 	Now       func() time.Time
@@ -63,6 +65,8 @@ type Report struct {
 	// Marked is the number of sessions that were archived, removed, restored or purged as on
 	// another machine.
 	Marked int `json:"marked,omitempty"`
+	// Notes is the number of notes that were changed as on another machine.
+	Notes int `json:"notes,omitempty"`
 	// Heads are the sessions that grew on several machines.
 	Heads []OtherHead `json:"heads,omitempty"`
 	// Problems describes what was skipped and why, and losses on the target. The rest was synced.
@@ -98,6 +102,7 @@ type run struct {
 	// failed are the manifests that could not be imported completely.
 	failed map[place]bool
 	marks  *markTable
+	notes  noteTable
 }
 
 // Run syncs this home with a target once: it imports new entries, then publishes its own.
@@ -159,6 +164,9 @@ func (r *run) all(ctx context.Context) error {
 		return err
 	}
 	if err := r.observe(); err != nil {
+		return err
+	}
+	if err := r.observeNotes(ctx); err != nil {
 		return err
 	}
 	if err := r.exchange(ctx); err != nil {

@@ -27,7 +27,7 @@ func (s sharedProject) origin() string {
 	if s.from == "" {
 		return ""
 	}
-	return " from another machine, where it is in " + prose.Clean(s.from)
+	return " the session of this repository, which was started in " + prose.Clean(s.from)
 }
 
 // repositoryKey returns the key of the agent's session about the repository; empty if there
@@ -67,12 +67,19 @@ func isDirectory(name string) bool {
 
 // share points the keys of the project and of its repository at the session, before a message
 // is sent in it. Sessions that were named otherwise, and those without the project's key,
-// are not shared.
+// are not shared. A failure is printed and does not keep the message from being sent.
 func (c opener) share(ctx context.Context) error {
-	repository := c.repositoryKey(c.name)
-	if repository == "" || c.o.Own || c.id == c.shared.pointed {
-		return nil
+	if repository := c.repositoryKey(c.name); repository != "" && !c.o.Own && c.id != c.shared.pointed {
+		c.shared.pointed = c.id
+		if err := c.pointKeys(ctx, repository); err != nil && ctx.Err() == nil {
+			c.screen.printf("other machines do not find this session by its repository: %s", prose.OneLine(err.Error(), 200))
+		}
 	}
+	return ctx.Err()
+}
+
+// pointKeys points the keys of the project and of its repository at the session.
+func (c opener) pointKeys(ctx context.Context, repository string) error {
 	own, err := c.projectKey(c.name)
 	if err != nil || c.key != own {
 		return err
@@ -92,6 +99,5 @@ func (c opener) share(ctx context.Context) error {
 			return err
 		}
 	}
-	c.shared.pointed = c.id
 	return nil
 }

@@ -20,7 +20,7 @@ func syncedRepository(home, root string) string {
 		return ""
 	}
 	c, err := sessionsync.ReadConfig(syncFiles(sessionsync.Dir(home)), sessionsync.Dir(home), "")
-	if err != nil || len(c.Targets) == 0 {
+	if err != nil || len(c.Targets) == 0 || c.Exclude.HasProject(root) {
 		return "" // firn sync reports the error
 	}
 	return repositoryAddress(root)
@@ -116,8 +116,17 @@ func normalRemote(remote string) string {
 	}
 	host, path = strings.ToLower(host), strings.ToLower(strings.Trim(path, "/")) // clones differ in case
 	path = strings.TrimSuffix(path, ".git")
-	if path == "" || !strings.Contains(host, ".") && net.ParseIP(host) == nil {
-		return "" // a drive letter, this machine, or a name that means another host elsewhere
+	if path == "" || isLocalHost(host) {
+		return ""
 	}
 	return host + "/" + path
+}
+
+// isLocalHost reports whether a host may be another one elsewhere: a drive letter, a name or
+// address of this machine or its network.
+func isLocalHost(host string) bool {
+	if ip := net.ParseIP(host); ip != nil {
+		return ip.IsLoopback() || ip.IsPrivate() || ip.IsLinkLocalUnicast() || ip.IsUnspecified()
+	}
+	return !strings.Contains(host, ".") || strings.HasSuffix(host, ".local")
 }

@@ -75,8 +75,8 @@ target that fails is named once and tried again, less and less often.
 
 // syncHome is the sync state of a home. Host is the name of the machine if it has no other.
 type syncHome struct {
-	dir, host string
-	config    *sessionsync.Config
+	home, dir, host string
+	config          *sessionsync.Config
 }
 
 // syncFiles returns the file system for the sync state in a directory of a home.
@@ -109,7 +109,7 @@ func (p syncCommands) openSync(ctx context.Context) (*syncHome, error) {
 	if err != nil {
 		host = ""
 	}
-	s := &syncHome{dir: sessionsync.Dir(st.home), host: host}
+	s := &syncHome{home: st.home, dir: sessionsync.Dir(st.home), host: host}
 	s.config, err = sessionsync.ReadConfig(s.files(), s.dir, host)
 	return s, err
 }
@@ -186,6 +186,10 @@ func (p syncCommands) syncAll(ctx context.Context, args []string, o syncing) (er
 // syncOne syncs with one target once. It reads the configuration again, since exclusions may
 // have changed during a watch.
 func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client, name string) (report *sessionsync.Report, err error) {
+	settings, err := p.settings()
+	if err != nil {
+		return nil, err
+	}
 	config, err := sessionsync.ReadConfig(syncFiles(r.dir), r.dir, r.host)
 	if err != nil {
 		return nil, err
@@ -202,6 +206,7 @@ func (p syncCommands) syncOne(ctx context.Context, r *syncRun, c *client.Client,
 	defer bar.Clear()
 	return sessionsync.Run(ctx, sessionsync.Options{
 		FS: syncFiles(r.dir), Dir: r.dir, Name: name, Config: config, Identity: r.identity, Local: sessionsync.NewGateway(c),
+		Notes:  sessionsync.HomeNotes{FS: syncFiles(r.dir), Home: r.home, Agents: settings.Memory.Dir},
 		Target: target, Republish: r.republish, Now: time.Now, Progress: bar.Phase,
 	})
 }
@@ -266,6 +271,12 @@ func countsText(r *sessionsync.Report) string {
 	}
 	if r.Marked > 0 {
 		parts = append(parts, fmt.Sprintf("%s archived, removed or purged as elsewhere", prose.Plural(r.Marked, "session")))
+	}
+	if r.Notes > 0 {
+		parts = append(parts, prose.Plural(r.Notes, "note")+" updated from other machines")
+	}
+	if len(parts) == 0 && r.Bytes > 0 {
+		parts = append(parts, "published "+prose.Size(r.Bytes))
 	}
 	if len(parts) == 0 {
 		parts = append(parts, "nothing new")

@@ -165,6 +165,9 @@ func excludeLines(e sessionsync.Exclude) []string {
 	for _, dir := range e.Projects {
 		all = append(all, "sessions of the project "+prose.Clean(dir))
 	}
+	if e.Notes {
+		all = append(all, "notes")
+	}
 	return all
 }
 
@@ -214,26 +217,30 @@ func logText(all []sessionsync.Report) string {
 }
 
 // excluding are the flags of firn sync exclude and include.
-type excluding struct{ key, project string }
+type excluding struct {
+	key, project string
+	notes        bool
+}
 
 func (p syncCommands) syncExcludeCommand() *cobra.Command {
 	return p.excludeCommand(&cobra.Command{
 		Use:   "exclude [SESSION]",
-		Short: "Keep sessions on this machine",
+		Short: "Keep sessions or notes on this machine",
 		Long: `Keep sessions on this machine: a session, the sessions of a key (--key) or of
-a project directory (--project). They are never published. Entries that were
-published before stay on the targets and on other machines.
+a project directory (--project). They are never published, and neither are
+notes that name them. Entries that were published before stay on the targets
+and on other machines. --notes keeps all notes and imports none.
 
 ` + sessionHelp,
-		Example: "  firn sync exclude 0198c5a2\n  firn sync exclude --key agent:main:diary\n  firn sync exclude --project ~/private",
+		Example: "  firn sync exclude 0198c5a2\n  firn sync exclude --key agent:main:diary\n  firn sync exclude --project ~/private\n  firn sync exclude --notes",
 	}, true)
 }
 
 func (p syncCommands) syncIncludeCommand() *cobra.Command {
 	return p.excludeCommand(&cobra.Command{
 		Use:     "include [SESSION]",
-		Short:   "Sync sessions that were kept on this machine",
-		Long:    "Undo firn sync exclude: the next sync publishes the sessions again.\n\n" + sessionHelp,
+		Short:   "Sync sessions or notes that were kept on this machine",
+		Long:    "Undo firn sync exclude: the next sync publishes them again.\n\n" + sessionHelp,
 		Example: "  firn sync include 0198c5a2\n  firn sync include --project ~/private",
 	}, false)
 }
@@ -244,16 +251,20 @@ func (p syncCommands) excludeCommand(cmd *cobra.Command, on bool) *cobra.Command
 	cmd.Args = args(0, 1, "at most one session")
 	cmd.Flags().StringVar(&e.key, "key", "", "the sessions of this `key`")
 	cmd.Flags().StringVar(&e.project, "project", "", "the sessions of this project `directory` and below")
+	cmd.Flags().BoolVar(&e.notes, "notes", false, "all notes")
 	cmd.ValidArgsFunction = p.completeSession(false)
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		given := len(args)
+		if e.notes {
+			given++
+		}
 		for _, text := range []string{e.key, e.project} {
 			if text != "" {
 				given++
 			}
 		}
 		if given != 1 {
-			return usage(cmd, "give a session, --key or --project")
+			return usage(cmd, "give a session, --key, --project or --notes")
 		}
 		if len(args) == 0 {
 			return p.exclude(cmd.Context(), on, "", e)
@@ -294,6 +305,9 @@ func (p syncCommands) exclude(ctx context.Context, on bool, id firn.ID, e exclud
 		case e.key != "":
 			x.Keys, changed = switchItem(x.Keys, e.key, on)
 			what, undo = "sessions of the key "+prose.Clean(e.key), "--key "+quote(e.key)
+		case e.notes:
+			changed, x.Notes = x.Notes != on, on
+			what, undo = "notes", "--notes"
 		default:
 			x.Projects, changed = switchItem(x.Projects, e.project, on)
 			what, undo = "sessions of the project "+prose.Clean(e.project), "--project "+quote(e.project)
