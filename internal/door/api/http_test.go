@@ -27,7 +27,7 @@ func TestRoutesReachTheGateway(t *testing.T) {
 	}{
 		{"GET", "/v1/sessions?agent=work&text=x&limit=2", nil, `Sessions {Agent:work Key: Sender: Text:x Source: Tag: Directory: Under: Since:0001-01-01 00:00:00 +0000 UTC Until:0001-01-01 00:00:00 +0000 UTC Archived:false Hidden:false Empty:false Live:false Limit:2 Cursor: Count:false State:false Sort: Direction: Group:}`},
 		{"GET", "/v1/sessions?archived&hidden=true&empty&live=1&key=k&cursor=c&sender=ann&state", nil, `Sessions {Agent: Key:k Sender:ann Text: Source: Tag: Directory: Under: Since:0001-01-01 00:00:00 +0000 UTC Until:0001-01-01 00:00:00 +0000 UTC Archived:true Hidden:true Empty:true Live:true Limit:0 Cursor:c Count:false State:true Sort: Direction: Group:}`},
-		{"POST", "/v1/sessions", wire.NewSession{Agent: "main"}, `NewSession {Key: Agent:main CWD: Title: Fresh:false}`},
+		{"POST", "/v1/sessions", wire.NewSession{Agent: "main"}, `NewSession {Key: Agent:main CWD: Title: Fresh:false Defaults:false}`},
 		{"GET", "/v1/sessions/aaaa-1", nil, `Session aaaa-1`},
 		{"GET", "/v1/sessions/a%20plan", nil, `Session a plan`},
 		{"GET", "/v1/sessions/@agent:main:main", nil, `Session @agent:main:main`},
