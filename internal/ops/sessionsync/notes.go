@@ -179,19 +179,21 @@ func joinTexts(text, other string) string {
 	for line := range strings.Lines(text) {
 		has[strings.TrimSpace(line)] = true
 	}
-	joined := text
+	var joined strings.Builder
+	joined.WriteString(text)
+	if !strings.HasSuffix(text, "\n") {
+		joined.WriteByte('\n')
+	}
 	for line := range strings.Lines(withoutProperties(other)) {
 		plain := strings.TrimSpace(line)
 		if plain == "" || has[plain] {
 			continue
 		}
 		has[plain] = true
-		if !strings.HasSuffix(joined, "\n") {
-			joined += "\n"
-		}
-		joined += strings.TrimRight(line, "\r\n") + "\n"
+		joined.WriteString(strings.TrimRight(line, "\r\n"))
+		joined.WriteByte('\n')
 	}
-	return joined
+	return joined.String()
 }
 
 // withoutProperties returns a note without the properties at its start.

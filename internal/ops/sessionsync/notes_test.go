@@ -12,7 +12,6 @@ import (
 	"testing"
 
 	"firn.dev"
-	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/memory"
 	"firn.dev/store"
 )
@@ -23,7 +22,7 @@ func TestNotesTravel(t *testing.T) {
 	ctx := context.Background()
 	identity := newTestIdentity(t)
 	a, b := newMachine(t, "a", identity, nil), newMachine(t, "b", identity, nil)
-	folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+	folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 	both := func() {
 		t.Helper()
 		for range 2 {
@@ -76,7 +75,7 @@ func TestNotesThatStay(t *testing.T) {
 	ctx := context.Background()
 	identity := newTestIdentity(t)
 	a, b := newMachine(t, "a", identity, nil), newMachine(t, "b", identity, nil)
-	folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+	folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 	private := firn.NewID()
 	a.config.Exclude.Sessions = []firn.ID{private}
 	a.note("private", "- a secret <!-- from "+string(private)+"/e1 -->\n")
@@ -115,7 +114,7 @@ func TestNotesThatStay(t *testing.T) {
 func TestNotesChangedMeanwhile(t *testing.T) {
 	identity := newTestIdentity(t)
 	a, b := newMachine(t, "a", identity, nil), newMachine(t, "b", identity, nil)
-	folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+	folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 	a.note("x", "- of a\n")
 	a.sync(folder, "t")
 	o := b.options(folder, "t")
@@ -217,7 +216,7 @@ func TestMergeNotes(t *testing.T) {
 func TestNotesThatCannotBeMerged(t *testing.T) {
 	identity := newTestIdentity(t)
 	a, b := newMachine(t, "a", identity, nil), newMachine(t, "b", identity, nil)
-	folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+	folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 	both := func() {
 		for range 2 {
 			a.sync(folder, "t")
@@ -266,7 +265,7 @@ func TestNotesThatCannotBeMerged(t *testing.T) {
 func TestNotesOfABackup(t *testing.T) {
 	identity := newTestIdentity(t)
 	a, b := newMachine(t, "a", identity, nil), newMachine(t, "b", identity, nil)
-	folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+	folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 	a.note("x", "- one\n")
 	a.sync(folder, "t")
 	saved, err := os.ReadFile(filepath.Join(Dir(a.home), "notes.json"))
@@ -296,7 +295,7 @@ func TestNotesOfABackup(t *testing.T) {
 func TestRecordsDoNotHoldTheHead(t *testing.T) {
 	identity := newTestIdentity(t)
 	a, b := newMachine(t, "a", identity, nil), newMachine(t, "b", identity, nil)
-	folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+	folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 	id := firn.NewID()
 	_, err := a.Append(context.Background(), id, store.Start, firn.Entry{Body: &firn.Header{Session: id, Agent: "main"}})
 	check(t, err)

@@ -14,7 +14,6 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/base/basetest"
-	"firn.dev/internal/disk/vfs"
 	"firn.dev/internal/ops/sessionsync/s3target"
 	"firn.dev/store"
 )
@@ -91,7 +90,7 @@ func inBuckets() bool { return os.Getenv("FIRN_SYNC_S3") != "" }
 // newWorldTarget returns a folder, directly or through a pipe, or a bucket of the server that proving/s3 runs.
 func newWorldTarget(t *testing.T, n int) worldTarget {
 	if !inBuckets() {
-		folder := Folder{FS: vfs.OS{}, Dir: t.TempDir()}
+		folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 		if n == 1 { // as over ssh
 			return worldTarget{func(bool) Target { return &Listing{Remote: openTestPipe(t, folder)} }, folder.Dir}
 		}
