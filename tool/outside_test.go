@@ -32,8 +32,8 @@ func runAt(t *testing.T, w *tool.Workspace, approved, name string, a args) (stri
 // TestApprovedOutside uses each tool on an approved path outside of the workspace, and checks
 // that results name it in full.
 func TestApprovedOutside(t *testing.T) {
-	dir := realTree(t, map[string]string{"work/in.txt": "inside", "other/a.txt": "one\n", "other/sub/b.txt": "one two\n"})
-	w := open(t, filepath.Join(dir, "work"), tool.WorkspaceOptions{})
+	dir := realTree(t, map[string]string{"shop/in.txt": "inside", "other/a.txt": "one\n", "other/sub/b.txt": "one two\n"})
+	w := open(t, filepath.Join(dir, "shop"), tool.WorkspaceOptions{})
 	a, other := filepath.Join(dir, "other/a.txt"), filepath.Join(dir, "other")
 	for _, c := range []struct {
 		approved, tool string
@@ -44,7 +44,7 @@ func TestApprovedOutside(t *testing.T) {
 		{a, "read_file", args{"path": "../other/a.txt"}, "one"},
 		{a, "read_file", args{"path": "none/../../other/./a.txt"}, "one"},
 		{a, "grep", args{"path": a, "pattern": "one"}, a + ":1: one"},
-		{"", "read_file", args{"path": "../work/in.txt"}, "inside"}, // it returns to the workspace
+		{"", "read_file", args{"path": "../shop/in.txt"}, "inside"}, // it returns to the workspace
 		{other, "grep", args{"path": other, "pattern": "two"}, other + "/sub/b.txt:1: one two"},
 		{other, "glob", args{"path": other, "pattern": "*.txt"}, other + "/sub/b.txt"},
 		{other, "list_dir", args{"path": "../other", "depth": 2}, "sub/b.txt"},
@@ -73,15 +73,15 @@ func TestApprovedOutside(t *testing.T) {
 // link, and does not lead to firn's own files.
 func TestApprovalCoversOnePath(t *testing.T) {
 	dir := realTree(t, map[string]string{
-		"work/in.txt": "", "other/a.txt": "fine", "other/.git/config": "", "other/sub/x.txt": "", "secret/key.txt": "the secret", "home/firn.toml": "the secret", "ro/a.txt": "",
+		"shop/in.txt": "", "other/a.txt": "fine", "other/.git/config": "", "other/sub/x.txt": "", "secret/key.txt": "the secret", "home/firn.toml": "the secret", "ro/a.txt": "",
 	})
-	for name, target := range map[string]string{"other/link.txt": "../secret/key.txt", "other/near.txt": "a.txt", "other/dir": "../secret", "work/out.txt": "../secret/key.txt", "alias": "other"} {
+	for name, target := range map[string]string{"other/link.txt": "../secret/key.txt", "other/near.txt": "a.txt", "other/dir": "../secret", "shop/out.txt": "../secret/key.txt", "alias": "other"} {
 		if err := os.Symlink(target, filepath.Join(dir, name)); err != nil {
 			t.Fatal(err)
 		}
 	}
 	at := func(name string) string { return filepath.Join(dir, name) }
-	w := open(t, at("work"), tool.WorkspaceOptions{Private: []string{at("home"), at("none"), at("alias/none.toml")}})
+	w := open(t, at("shop"), tool.WorkspaceOptions{Private: []string{at("home"), at("none"), at("alias/none.toml")}})
 	for _, c := range []struct{ approved, path string }{
 		{at("other/a.txt"), at("secret/key.txt")},
 		{at("other/a.txt"), "../secret/key.txt"},
@@ -136,8 +136,8 @@ func callOf(name, path string) args {
 // TestApprovedPathIsReplaced replaces an approved file and its directory by links to a secret
 // while calls use it. No call reads or changes the secret.
 func TestApprovedPathIsReplaced(t *testing.T) {
-	dir := realTree(t, map[string]string{"work/in.txt": "", "a/b/f.txt": "fine", "secret/f.txt": "the secret"})
-	w := open(t, filepath.Join(dir, "work"), tool.WorkspaceOptions{})
+	dir := realTree(t, map[string]string{"shop/in.txt": "", "a/b/f.txt": "fine", "secret/f.txt": "the secret"})
+	w := open(t, filepath.Join(dir, "shop"), tool.WorkspaceOptions{})
 	path, done := filepath.Join(dir, "a/b/f.txt"), make(chan struct{})
 	ctx, stop := context.WithCancel(t.Context())
 	go func() {
@@ -174,12 +174,12 @@ func FuzzApprovedOutside(f *testing.F) {
 	if err != nil {
 		f.Fatal(err)
 	}
-	for name, text := range map[string]string{"work/in.txt": "inside", "other/a.txt": "approved", "other/b.txt": "the secret"} {
+	for name, text := range map[string]string{"shop/in.txt": "inside", "other/a.txt": "approved", "other/b.txt": "the secret"} {
 		os.MkdirAll(filepath.Dir(filepath.Join(dir, name)), 0o755)
 		os.WriteFile(filepath.Join(dir, name), []byte(text), 0o644)
 	}
 	os.Symlink("b.txt", filepath.Join(dir, "other/link"))
-	w, err := tool.OpenWorkspace(filepath.Join(dir, "work"), tool.WorkspaceOptions{})
+	w, err := tool.OpenWorkspace(filepath.Join(dir, "shop"), tool.WorkspaceOptions{})
 	if err != nil {
 		f.Fatal(err)
 	}

@@ -23,7 +23,7 @@ func machineIndex(t *testing.T) *testIndex {
 	}
 	side := firn.Entry{ID: "side", Time: begin, Body: &firn.Custom{Type: "claudecode:sidechain", Data: []byte(`{"isSidechain":true,"type":"assistant","message":{"role":"assistant","content":[{"type":"text","text":"The sidechain says that the backup of the printer failed."}]}}`)}}
 	b.append("person", firn.Entry{ID: "head", Time: begin, Body: &firn.Header{Version: 3, Session: "person", Agent: "main", Key: "agent:main:main"}},
-		content("person-1", "The backup failed since the disk of the printer is full, as I told my sister at dinner", begin), side)
+		content("person-1", "The backup failed since the disk of the printer is full, and dinner with my sister is at eight", begin), side)
 	for k, key := range []string{"agent:main:cron:nightly", "agent:main:hook:6f", "agent:main:subagent:7a"} {
 		id := firn.ID(fmt.Sprintf("machine-%d", k))
 		all := []firn.Entry{{ID: id2(id, "head"), Time: begin, Body: &firn.Header{Version: 3, Session: id, Agent: "main", Key: key}}}

@@ -82,7 +82,7 @@ const (
 	FeatureTopic
 	// FeatureSession is the greatest FeatureWindow of the session.
 	FeatureSession
-	// FeatureAsks is the share of the text that is questions: an answer tells something.
+	// FeatureAsks is the share of the text that is questions. Questions rarely answer one.
 	FeatureAsks
 	// FeatureVector is the similarity of the vectors of an embeddings model, if there is one.
 	FeatureVector
