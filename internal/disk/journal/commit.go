@@ -250,6 +250,9 @@ func (c *Committer) commit(batch []*pending) {
 	}
 }
 
+// syncsAtOnce limits the syncs that run at the same time: each of them occupies a thread.
+const syncsAtOnce = 32
+
 // syncTogether syncs the files of a batch at the same time, which the system combines. It is
 // for a committer without a log.
 func syncTogether(batch []*pending) {
@@ -258,8 +261,13 @@ func syncTogether(batch []*pending) {
 		last[p.state] = p
 	}
 	var wg sync.WaitGroup
+	free := make(chan struct{}, syncsAtOnce)
 	for _, p := range last {
-		wg.Go(func() { p.err = p.syncFile() })
+		free <- struct{}{}
+		wg.Go(func() {
+			p.err = p.syncFile()
+			<-free
+		})
 	}
 	wg.Wait()
 	for _, p := range batch {

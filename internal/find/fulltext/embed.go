@@ -19,7 +19,7 @@ import (
 // vectors. It must be safe for concurrent use.
 type Embedder interface {
 	// Ready returns why the embedder cannot be used now, such as a missing file; nil if it
-	// can. Before, Name may be incomplete.
+	// can. Until then, Name may be incomplete; afterwards it stays the same.
 	Ready() error
 	// Name identifies the model. Vectors of different models are not compared.
 	Name() string

@@ -26,13 +26,13 @@ var meanings = map[string]string{"automobile": "car", "lorry": "car", "purchase"
 
 // fakeEmbedder returns a vector with a component for each meaning. It keeps the texts.
 type fakeEmbedder struct {
-	name string
 	// answer, if not nil, replaces the vectors or returns an error.
 	answer func(vectors [][]float32) ([][]float32, error)
 	// ask, if not nil, is called first, and may return an error.
 	ask func(ctx context.Context, texts []string) error
 
 	mu    sync.Mutex
+	name  string
 	texts []string
 	// ready is the error of Ready.
 	ready error
@@ -44,7 +44,11 @@ func (f *fakeEmbedder) Ready() error {
 	return f.ready
 }
 
-func (f *fakeEmbedder) Name() string { return f.name }
+func (f *fakeEmbedder) Name() string {
+	f.mu.Lock()
+	defer f.mu.Unlock()
+	return f.name
+}
 
 func (f *fakeEmbedder) Batch() int { return 3 }
 
@@ -123,7 +127,7 @@ func (b *testIndex) embedded() {
 }
 
 // TestVectorsAreKeptWithoutModel checks that the vectors of a model whose files are missing
-// for a while are neither used nor removed.
+// when the index is opened again are neither used nor removed.
 func TestVectorsAreKeptWithoutModel(t *testing.T) {
 	e := &fakeEmbedder{name: "fake"}
 	b := embeddedIndex(t, e)
@@ -138,6 +142,8 @@ func TestVectorsAreKeptWithoutModel(t *testing.T) {
 		defer e.mu.Unlock()
 		e.name, e.ready = name, ready
 	}
+	b.reopen()
+	b.index.opts.Embedder = e
 	set("incomplete", errors.New("the files are missing"))
 	if found() || !strings.Contains(b.index.State().Vectors.Failed, "files are missing") {
 		t.Errorf("found without a model; %+v", b.index.State().Vectors)
@@ -149,8 +155,8 @@ func TestVectorsAreKeptWithoutModel(t *testing.T) {
 	b.index.embedding.mu.Lock()
 	b.index.embedding.failed = time.Time{} // as after embedRetry
 	b.index.embedding.mu.Unlock()
-	if !found() || len(e.sent()) > sent+1 {
-		t.Errorf("found %v after %d texts, before %d", found(), len(e.sent()), sent)
+	if ok, n := found(), len(e.sent()); !ok || n > sent+1 {
+		t.Errorf("found %v after %d texts, before %d", ok, n, sent)
 	}
 }
 
