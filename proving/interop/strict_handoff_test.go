@@ -19,7 +19,13 @@ type target struct {
 	start func(t *testing.T) client
 	// all is true if it is tested only by `make interop-all`.
 	all bool
+	// slow is true for a tool that takes long to start. api is the API that it uses.
+	slow bool
+	api  string
 }
+
+// apis are the APIs of providers that pi and OpenClaw use.
+var apis = []string{"anthropic-messages", "openai-completions", "openai-responses"}
 
 // everything reports whether to test all tools with all sessions, which takes long and
 // needs the installations of `make interop-all`.
@@ -31,12 +37,14 @@ func targets() []target {
 		{name: "claude", start: func(t *testing.T) client { return newClaude(t).client() }},
 		{name: "codex", start: func(t *testing.T) client { return newCodex(t).client() }},
 	}
-	for _, api := range []string{"anthropic-messages", "openai-completions", "openai-responses"} {
+	for _, api := range apis {
 		for name, version := range piCommands {
-			list = append(list, target{"pi " + version + " on " + api, func(t *testing.T) client { return newPi(t, name, api) }, name == "pi" || name == "pi-new" && api != "openai-responses" || name == "pi-next" && api != "anthropic-messages"})
+			all := name == "pi" || name == "pi-new" && api != "openai-responses" || name == "pi-next" && api != "anthropic-messages"
+			list = append(list, target{name: "pi " + version + " on " + api, start: func(t *testing.T) client { return newPi(t, name, api) }, all: all})
 		}
 		for name, version := range openClawReleases {
-			list = append(list, target{"openclaw " + version + " on " + api, func(t *testing.T) client { return newOpenClaw(t, name, api).client() }, true})
+			start := func(t *testing.T) client { return newOpenClaw(t, name, api).client() }
+			list = append(list, target{name: "openclaw " + version + " on " + api, start: start, all: true, slow: true, api: api})
 		}
 	}
 	slices.SortFunc(list, func(a, b target) int { return strings.Compare(a.name, b.name) })
@@ -116,6 +124,13 @@ var nasty = map[string]func(t *testing.T, s *session){
 		s.add(t, returned("toolu_3", "late"))
 		s.add(t, answered("answer two"))
 	},
+	"a session without an answer": func(t *testing.T, s *session) {
+		s.add(t, userMessage("ask one"))
+	},
+	"a last question without an answer": func(t *testing.T, s *session) {
+		s.talk(t, "one")
+		s.add(t, userMessage("ask two"))
+	},
 	"branched": branched,
 	"rewound":  rewound,
 }
@@ -138,10 +153,15 @@ func TestStrictHandoff(t *testing.T) {
 	}
 }
 
-// TestStrictHandoffOfTranscripts does the same with transcripts of other tools.
+// TestStrictHandoffOfTranscripts does the same with transcripts of other tools. OpenClaw, which
+// needs ten seconds of a processor to start, gets each with one of the APIs: the file that it
+// reads is the same for all of them.
 func TestStrictHandoffOfTranscripts(t *testing.T) {
 	for _, to := range targets() {
 		for i, file := range transcripts(t) {
+			if to.slow && i%len(apis) != slices.Index(apis, to.api) {
+				continue
+			}
 			own := strings.HasPrefix(file, "../../internal/formats/dialect/"+strings.Fields(to.name)[0])
 			if (to.all || i%4 > 0) && !everything() || own && !isResumable(file) {
 				continue
@@ -190,7 +210,7 @@ func strictHandoff(t *testing.T, s *session, c client) {
 	t.Helper()
 	h := s.handoff(t, c.tool, c.home, c.cwd)
 	sent := strings.Join(c.ask(t, "what was it?", h.Resume[1:]...), "\n")
-	if !strings.Contains(sent, "user: what was it?") {
+	if !strings.Contains(sent, "what was it?") { // OpenClaw combines it with an unanswered question
 		t.Errorf("it does not send the question:\n%.3000s", sent)
 	}
 	path := s.path(t)

@@ -4,6 +4,7 @@ import (
 	"slices"
 	"strconv"
 	"strings"
+	"time"
 
 	"firn.dev"
 	"firn.dev/internal/formats/dialect"
@@ -23,6 +24,7 @@ const (
 	limitUnanswered = "calls without a result"
 	limitFirst      = "first message"
 	limitTools      = "tools"
+	limitAnswer     = "unanswered session"
 )
 
 // providerLimits describes the substitutes for content that a provider would reject.
@@ -37,6 +39,7 @@ var providerLimits = []dialect.Limit{
 	{Name: limitUnanswered, Becomes: "a placeholder result is added to a call without one"},
 	{Name: limitFirst, Becomes: "a user message is inserted before a conversation that starts with the assistant"},
 	{Name: limitTools, Becomes: "OpenClaw before 2026.9 does not send calls of unknown tools, nor their results"},
+	{Name: limitAnswer, Becomes: "a placeholder answer is added to a session without one, which OpenClaw before 2026.9 would empty"},
 }
 
 // openClawTools are the tools of OpenClaw 2026.5.7.
@@ -113,6 +116,9 @@ type fitting struct {
 	// differ because an entry was synthesized, moved or omitted.
 	last, tail firn.EntryID
 	shifted    bool
+	// answered is set once there is a response, at is the time of the latest entry.
+	answered bool
+	at       time.Time
 	// gone maps omitted entries to the new parent of their children.
 	gone map[firn.EntryID]firn.EntryID
 	out  []fitted
@@ -163,7 +169,17 @@ func (f *fitting) take(t dialect.EntryLines, changed bool) []fitted {
 func (f *fitting) finish() []fitted {
 	f.out = f.out[:0]
 	f.release(len(f.held) > 0)
+	if f.to == dialect.OpenClaw && f.linear && f.started && !f.answered {
+		f.giveAnswer()
+	}
 	return f.out
+}
+
+// giveAnswer adds a placeholder answer: OpenClaw before 2026.9 empties a file without one.
+func (f *fitting) giveAnswer() {
+	id := f.tail + ".a"
+	m := firn.Message{Role: firn.RoleAssistant, Time: f.at, Parts: []firn.Part{firn.Text{Text: "(no answer)"}}}
+	f.give(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.at, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitAnswer}}})
 }
 
 // takeOther processes an entry that is not sent to the model. A compaction represents the
@@ -310,7 +326,9 @@ func (f *fitting) give(one fitted) {
 	if f.shifted && one.Entry.Parent != f.tail {
 		one.Entry.Parent, one.changed = f.tail, true
 	}
-	f.tail = one.Entry.ID
+	m, ok := one.Entry.Body.(*firn.Message)
+	f.answered = f.answered || ok && m.Role == firn.RoleAssistant
+	f.tail, f.at = one.Entry.ID, one.Entry.Time
 	f.out = append(f.out, one)
 }
 

@@ -90,6 +90,32 @@ func TestFit(t *testing.T) {
 	}
 }
 
+// TestHandoffOfUnanswered checks that a session without a response that is handed to OpenClaw
+// gets a placeholder, and that other exports and answered sessions do not.
+func TestHandoffOfUnanswered(t *testing.T) {
+	ask := message(firn.RoleUser, firn.Text{Text: "are you there?"})
+	yes := message(firn.RoleAssistant, firn.Text{Text: "Yes."})
+	claw := openclaw.New(pi.New(native.New()))
+	for _, c := range []struct {
+		tool    dialect.Tool
+		as      string
+		entries []firn.Entry
+		want    int
+	}{
+		{claw, "x", []firn.Entry{ask}, 1}, {claw, "x", []firn.Entry{ask, ask}, 1}, {claw, "x", []firn.Entry{ask, yes, ask}, 0}, {claw, "x", nil, 0},
+		{claw, "", []firn.Entry{ask}, 0}, {pi.New(native.New()), "x", []firn.Entry{ask}, 0},
+	} {
+		var out bytes.Buffer
+		report := &Report{}
+		if err := Write(t.Context(), &out, source(native.NewTool(), transcript(t, c.entries...)), c.tool, dialect.Target{Session: "s", CWD: "/w", As: c.as}, report); err != nil {
+			t.Fatal(err)
+		}
+		if got := strings.Count(out.String(), "(no answer)"); got != c.want || report.Losses[limitAnswer] != int64(c.want) {
+			t.Errorf("%s, %q, %d entries: %d placeholders, %d in the report\n%s", c.tool.Name(), c.as, len(c.entries), got, report.Losses[limitAnswer], &out)
+		}
+	}
+}
+
 // itemsOf reads a transcript as a tool would send it: each message unchanged.
 func itemsOf(t *testing.T, tool dialect.Tool, text string) (items []window.Item) {
 	t.Helper()
