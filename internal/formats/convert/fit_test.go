@@ -102,7 +102,7 @@ func TestHandoffOfUnanswered(t *testing.T) {
 		entries []firn.Entry
 		want    int
 	}{
-		{claw, "x", []firn.Entry{ask}, 1}, {claw, "x", []firn.Entry{ask, ask}, 1}, {claw, "x", []firn.Entry{ask, yes, ask}, 0}, {claw, "x", nil, 0},
+		{claw, "x", []firn.Entry{ask}, 1}, {claw, "x", []firn.Entry{ask, ask}, 1}, {claw, "x", []firn.Entry{ask, yes, ask}, 0},
 		{claw, "", []firn.Entry{ask}, 0}, {pi.New(native.New()), "x", []firn.Entry{ask}, 0},
 	} {
 		var out bytes.Buffer
