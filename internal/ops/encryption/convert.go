@@ -46,6 +46,8 @@ type Plan struct {
 
 	home  string
 	paths []string
+	// remains are unfinished files of an interrupted conversion.
+	remains []string
 }
 
 // ours are the files and directories of a home that a conversion converts, besides those that
@@ -86,8 +88,10 @@ func (p *Plan) walk(ctx context.Context, dir string, toPlain bool) error {
 			return err
 		}
 		switch {
-		case rel == indexDir || strings.HasSuffix(e.Name(), asideSuffix):
-			continue // caches, and remains of an interrupted conversion
+		case rel == indexDir:
+			continue // caches
+		case strings.HasSuffix(e.Name(), asideSuffix):
+			p.remains = append(p.remains, path)
 		case isOther(rel):
 			err = p.addOther(path, rel, e, toPlain)
 		case e.Type()&fs.ModeSymlink != 0:
@@ -213,6 +217,11 @@ func convert(ctx context.Context, home string, toPlain bool, from, to vfs.FS, re
 	}
 	dirs, linked := make(map[string]bool), make(links)
 	var failed []error
+	for _, path := range p.remains { // which may be in plain text, if a decryption was interrupted
+		if err := (vfs.OS{}).Remove(path); err != nil {
+			return p, err
+		}
+	}
 	done := int64(0)
 	for _, path := range p.paths {
 		if err := context.Cause(ctx); err != nil {
