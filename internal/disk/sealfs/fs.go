@@ -40,7 +40,9 @@ type FS struct {
 	root  string
 	key   Key
 	mode  Mode
-	sizes sizeCache
+	// strict is set if damaged bytes of any file are an error.
+	strict bool
+	sizes  sizeCache
 }
 
 var (
@@ -51,6 +53,14 @@ var (
 // New returns a file system that encrypts the files below root with a key.
 func New(inner vfs.FS, root string, key Key, mode Mode) *FS {
 	return &FS{inner: inner, root: filepath.Clean(root), key: key, mode: mode}
+}
+
+// NewStrict is like New, for decryption: damaged bytes of any file are an error. They would
+// become zeros in the plain file, where nothing distinguishes damage from content.
+func NewStrict(inner vfs.FS, root string, key Key, mode Mode) *FS {
+	s := New(inner, root, key, mode)
+	s.strict = true
+	return s
 }
 
 // plainNames are the files of a home that are not encrypted, relative to it. They are read
@@ -129,7 +139,7 @@ func (s *FS) derived(path string) bool {
 
 // tolerant reports whether damaged bytes of a file read as zeros.
 func (s *FS) tolerant(path string) bool {
-	return strings.Contains(filepath.Base(path), ".jsonl")
+	return !s.strict && strings.Contains(filepath.Base(path), ".jsonl")
 }
 
 // Open implements [vfs.FS].

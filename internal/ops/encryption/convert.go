@@ -43,6 +43,8 @@ type Plan struct {
 	// Other are files and directories in the home that are not firn's, such as a key that a
 	// setting names. They stay as they are.
 	Other []string `json:"other,omitempty"`
+	// Damaged are files whose damaged parts were replaced by zero bytes.
+	Damaged []string `json:"damaged,omitempty"`
 
 	home  string
 	paths []string
@@ -172,7 +174,7 @@ func Encrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report
 		return nil, err
 	}
 	sealed := sealfs.New(vfs.OS{}, home, key, sealfs.Converting)
-	p, err := convert(ctx, home, false, vfs.OS{}, sealed, report)
+	p, err := convert(ctx, home, conversion{from: vfs.OS{}, to: sealed}, report)
 	if err != nil {
 		return p, err
 	}
@@ -181,8 +183,9 @@ func Encrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report
 }
 
 // Decrypt is the reverse of Encrypt. At the end the home has the same bytes as before it was
-// encrypted.
-func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report Progress) (*Plan, error) {
+// encrypted. A damaged file is left encrypted and is an error, unless accept is set: then the
+// damaged parts of a transcript become zero bytes, as its readers see them.
+func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, accept bool, report Progress) (*Plan, error) {
 	home, err := filepath.Abs(home)
 	if err != nil {
 		return nil, err
@@ -191,8 +194,11 @@ func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report
 	if err := m.write(home); err != nil {
 		return nil, err
 	}
-	sealed := sealfs.New(vfs.OS{}, home, key, sealfs.Opening)
-	p, err := convert(ctx, home, true, sealed, vfs.OS{}, report)
+	c := conversion{toPlain: true, from: sealfs.NewStrict(vfs.OS{}, home, key, sealfs.Opening), to: vfs.OS{}}
+	if accept {
+		c.tolerant = sealfs.New(vfs.OS{}, home, key, sealfs.Opening)
+	}
+	p, err := convert(ctx, home, c, report)
 	if err != nil {
 		return p, err
 	}
@@ -205,13 +211,21 @@ func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report
 	return p, vfs.SyncNames(vfs.OS{}, home)
 }
 
+// conversion is what [convert] reads from and writes to.
+type conversion struct {
+	toPlain  bool
+	from, to vfs.FS
+	// tolerant reads damaged files; nil if they are left as they are.
+	tolerant vfs.FS
+}
+
 // convert converts all files of a home. It continues after a file that cannot be converted
 // and returns an error for it at the end.
-func convert(ctx context.Context, home string, toPlain bool, from, to vfs.FS, report Progress) (*Plan, error) {
+func convert(ctx context.Context, home string, c conversion, report Progress) (*Plan, error) {
 	if err := vfs.RemoveAll(vfs.OS{}, filepath.Join(home, indexDir)); err != nil {
 		return nil, err
 	}
-	p, err := NewPlan(ctx, home, toPlain)
+	p, err := NewPlan(ctx, home, c.toPlain)
 	if err != nil {
 		return p, err
 	}
@@ -227,7 +241,12 @@ func convert(ctx context.Context, home string, toPlain bool, from, to vfs.FS, re
 		if err := context.Cause(ctx); err != nil {
 			return p, err
 		}
-		n, err := convertFile(path, from, to, linked)
+		n, err := convertFile(path, c.from, c.to, linked)
+		if c.tolerant != nil && errors.Is(err, firn.ErrCorrupt) {
+			if n, err = convertFile(path, c.tolerant, c.to, linked); err == nil {
+				p.Damaged = append(p.Damaged, path)
+			}
+		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("convert %s: %w", path, err))
 		}
@@ -242,7 +261,7 @@ func convert(ctx context.Context, home string, toPlain bool, from, to vfs.FS, re
 		}
 	}
 	if len(failed) > 0 {
-		return p, failure.Of(firn.ErrCorrupt, "%d of %d files were not converted: %v", len(failed), p.Files, failed[0])
+		return p, failure.Of(firn.ErrCorrupt, "%d of %d files were not converted and stay as they were: %v", len(failed), p.Files, failed[0])
 	}
 	return p, nil
 }

@@ -127,7 +127,7 @@ func TestThereAndBack(t *testing.T) {
 	if opened != key || again.State != Encrypted {
 		t.Errorf("another key, or state %s", again.State)
 	}
-	if plan, err = Decrypt(t.Context(), home, again, opened, nil); err != nil || plan.Files != 6 {
+	if plan, err = Decrypt(t.Context(), home, again, opened, false, nil); err != nil || plan.Files != 6 {
 		t.Fatalf("%+v, %v", plan, err)
 	}
 	if after := describe(t, home); !maps.Equal(before, after) {
@@ -147,7 +147,7 @@ func TestInterrupted(t *testing.T) {
 	m, key, _ := newMarker(t)
 	for _, convert := range []func(context.Context, Progress) (*Plan, error){
 		func(ctx context.Context, p Progress) (*Plan, error) { return Encrypt(ctx, home, m, key, p) },
-		func(ctx context.Context, p Progress) (*Plan, error) { return Decrypt(ctx, home, m, key, p) },
+		func(ctx context.Context, p Progress) (*Plan, error) { return Decrypt(ctx, home, m, key, false, p) },
 	} {
 		for runs := 1; ; runs++ {
 			ctx, cancel := context.WithCancel(t.Context())
@@ -183,6 +183,41 @@ func TestInterrupted(t *testing.T) {
 	}
 	if !maps.Equal(before, after) {
 		t.Errorf("before\n%v\nafter\n%v", slices.Sorted(maps.Keys(before)), slices.Sorted(maps.Keys(after)))
+	}
+}
+
+// TestDecryptDamaged checks that a damaged file stays encrypted and is named, until its damage
+// is accepted.
+func TestDecryptDamaged(t *testing.T) {
+	home := newHome(t)
+	m, key, _ := newMarker(t)
+	_, err := Encrypt(t.Context(), home, m, key, nil)
+	ok(t, err)
+	path := filepath.Join(home, "agents/main/sessions/a.jsonl")
+	data, err := os.ReadFile(path)
+	ok(t, err)
+	data[len(data)/2] ^= 1
+	ok(t, os.WriteFile(path, data, 0o600))
+	if _, err := Decrypt(t.Context(), home, m, key, false, nil); err == nil || !strings.Contains(err.Error(), "1 of 6") || !strings.Contains(err.Error(), path) {
+		t.Fatalf("decrypted: %v", err)
+	}
+	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {
+		t.Errorf("the damaged file was changed, %v", err)
+	}
+	if found := readable(t, home, secret); len(found) == 0 {
+		t.Error("the other files are not decrypted")
+	}
+	plan, err := Decrypt(t.Context(), home, m, key, true, nil)
+	if err != nil || !slices.Equal(plan.Damaged, []string{path}) {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	now, err := os.ReadFile(path)
+	ok(t, err)
+	if !bytes.Contains(now, []byte("\x00")) || bytes.Count(now, []byte(secret)) < 1000 || len(now) != 5000*(len(secret)+6) {
+		t.Errorf("%d bytes, %d lines", len(now), bytes.Count(now, []byte(secret)))
+	}
+	if gone, err := Read(home); gone != nil || err != nil {
+		t.Errorf("marker %v, %v", gone, err)
 	}
 }
 

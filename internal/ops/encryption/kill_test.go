@@ -50,7 +50,7 @@ func TestConvertingChild(t *testing.T) {
 	case to == "encrypted":
 		_, err = Encrypt(t.Context(), home, m, key, nil)
 	default:
-		_, err = Decrypt(t.Context(), home, m, key, nil)
+		_, err = Decrypt(t.Context(), home, m, key, false, nil)
 	}
 	ok(t, err)
 }

@@ -43,6 +43,7 @@ type keyFlags struct {
 	passphrase     bool
 	passphraseFile string
 	plan           bool
+	acceptDamage   bool
 }
 
 func (p encryptCommands) encryptCommand() *cobra.Command {
@@ -88,13 +89,18 @@ func (p encryptCommands) decryptCommand() *cobra.Command {
 		Use: "decrypt", GroupID: "care", Short: "Decrypt the files of an encrypted home",
 		Long: `Decrypt the files of a home that firn encrypt encrypted, in place. They have the
 same bytes afterwards as without encryption. No gateway may be running. If it is
-interrupted, it continues when it is run again.`,
+interrupted, it continues when it is run again.
+
+A damaged file is reported and stays encrypted. With --accept-damage it is
+decrypted too: damaged parts of transcripts become zero bytes, which firn verify
+reports.`,
 		Example: "  firn decrypt --plan\n  firn decrypt",
 		Args:    args(0, 0, "no arguments"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return p.decrypt(cmd, f) },
 	}
 	openFlags(cmd, &f)
 	cmd.Flags().BoolVar(&f.plan, "plan", false, "only show what would be done")
+	cmd.Flags().BoolVar(&f.acceptDamage, "accept-damage", false, "also decrypt damaged transcripts, without the damaged parts")
 	return cmd
 }
 
@@ -323,8 +329,11 @@ func (p encryptCommands) decrypt(cmd *cobra.Command, f keyFlags) (err error) {
 	}
 	defer func() { err = errors.Join(err, release()) }()
 	bar := p.newBar("decrypting")
-	result.Plan, err = encryption.Decrypt(cmd.Context(), home, m, key, bar.Set)
+	result.Plan, err = encryption.Decrypt(cmd.Context(), home, m, key, f.acceptDamage, bar.Set)
 	bar.Clear()
+	if errors.Is(err, firn.ErrCorrupt) && !f.acceptDamage {
+		return &hinted{err, "restore it from a backup, or run firn decrypt --accept-damage"}
+	}
 	if err != nil {
 		return err
 	}
@@ -341,7 +350,11 @@ func (c *converted) decryptText() string {
 	if c.Planned {
 		verb, undo = "to decrypt:", ""
 	}
-	return fmt.Sprintf("%s %s, %s, in %s\n%s", verb, prose.Plural(c.Files, "file"), prose.Size(c.Bytes), prose.Clean(c.Home), undo)
+	damaged := ""
+	for _, path := range c.Damaged {
+		damaged += "damaged parts are zero bytes now: " + prose.Clean(path) + "\n"
+	}
+	return fmt.Sprintf("%s %s, %s, in %s\n%s%s", verb, prose.Plural(c.Files, "file"), prose.Size(c.Bytes), prose.Clean(c.Home), damaged, undo)
 }
 
 // unlocked is the result of firn unlock and firn lock.
