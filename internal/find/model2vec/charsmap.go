@@ -76,7 +76,8 @@ const (
 // normalize maps the characters of a text, those with marks as one.
 func (m *charsmap) normalize(text string) string {
 	var out strings.Builder
-	for text != "" && out.Len() < maxGrown {
+	most := grownStep(len(text))
+	for text != "" && out.Len() < most {
 		n := cluster(text)
 		if n < maxCluster {
 			if mapped, ok := m.find(text[:n]); ok {
@@ -85,16 +86,24 @@ func (m *charsmap) normalize(text string) string {
 				continue
 			}
 		}
-		for _, r := range text[:n] {
-			one := string(r)
-			if mapped, ok := m.find(one); ok {
-				one = mapped
-			}
-			out.WriteString(one)
-		}
+		m.mapEach(&out, text[:n], most)
 		text = text[n:]
 	}
 	return out.String()
+}
+
+// mapEach maps each character alone, until the result has most bytes.
+func (m *charsmap) mapEach(out *strings.Builder, text string, most int) {
+	for _, r := range text {
+		if out.Len() >= most {
+			return
+		}
+		one := string(r)
+		if mapped, ok := m.find(one); ok {
+			one = mapped
+		}
+		out.WriteString(one)
+	}
 }
 
 // cluster returns the length of the first character of a text with its marks.

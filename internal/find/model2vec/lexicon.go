@@ -198,7 +198,7 @@ func (b *bytePair) join(dst, parts []int32) []int32 {
 func (b *bytePair) characters(word string) []int32 {
 	parts := make([]int32, 0, len(word))
 	unknown := false
-	for i := 0; i < len(word); {
+	for i := 0; i < len(word) && len(parts) < maxGrown; {
 		_, size := utf8.DecodeRuneInString(word[i:])
 		text := word[i : i+size]
 		if i > 0 {

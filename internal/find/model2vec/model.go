@@ -47,7 +47,7 @@ type Model struct {
 	mu sync.Mutex
 	// loaded is nil before its first use.
 	loaded *loaded
-	// cache holds vectors that were read, at most maxCached.
+	// cache holds vectors that were read, at most maxCached of maxCachedBytes together.
 	cache map[int][]float32
 }
 
@@ -58,8 +58,11 @@ type loaded struct {
 	mapping   []float64
 }
 
-// maxCached is the number of vectors kept in memory.
-const maxCached = 8192
+// Limits of the vectors that are kept in memory.
+const (
+	maxCached      = 8192
+	maxCachedBytes = 64 << 20
+)
 
 // Open opens the model in a directory. It reads only the header of the vectors, and the
 // rest when it is first used.
@@ -320,7 +323,7 @@ func (m *Model) mean(f io.ReaderAt, l *loaded, tokens []int32) ([]float32, error
 		length += x * x
 	}
 	mean := make([]float32, m.size)
-	if length = math.Sqrt(length); length > 0 {
+	if length = math.Sqrt(length); length > 0 && !math.IsInf(length, 0) {
 		for i, x := range sum {
 			mean[i] = float32(x / length)
 		}
@@ -346,7 +349,7 @@ func (m *Model) vector(f io.ReaderAt, row int) ([]float32, error) {
 	}
 	m.mu.Lock()
 	defer m.mu.Unlock()
-	if len(m.cache) >= maxCached {
+	if len(m.cache) >= min(maxCached, maxCachedBytes/(4*m.size)) {
 		clear(m.cache)
 	}
 	m.cache[row] = v

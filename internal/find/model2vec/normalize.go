@@ -3,64 +3,48 @@ package model2vec
 import (
 	"encoding/base64"
 	"encoding/json"
-	"errors"
 	"fmt"
-	"regexp"
 	"strings"
 	"unicode"
-
-	"firn.dev"
 )
 
 // builder builds the steps that a file describes, and keeps the first error.
 type builder struct {
-	err          error
+	err error
+	// field is the field that is read.
+	field       string
+	normalizers []func(string) string
+	splitters   []func([]string) []string
+	// steps is the number of steps, depth that of the sequences around the next one.
 	steps, depth int
+	// instructions is the number of instructions of all regular expressions.
+	instructions int
 }
 
 // component is a step of a file: a normalizer or a splitter.
 type component struct {
-	Type         string            `json:"type"`
-	Normalizers  []json.RawMessage `json:"normalizers"`
-	Splitters    []json.RawMessage `json:"pretokenizers"`
-	CleanText    *bool             `json:"clean_text"`
-	Chinese      *bool             `json:"handle_chinese_chars"`
-	StripAccents *bool             `json:"strip_accents"`
-	Lowercase    *bool             `json:"lowercase"`
-	Left         *bool             `json:"strip_left"`
-	Right        *bool             `json:"strip_right"`
-	Pattern      *matcher          `json:"pattern"`
-	Content      string            `json:"content"`
-	Prepend      string            `json:"prepend"`
-	Charsmap     string            `json:"precompiled_charsmap"`
-	Replacement  string            `json:"replacement"`
-	Scheme       string            `json:"prepend_scheme"`
-	PrefixSpace  *bool             `json:"add_prefix_space"`
-	Split        *bool             `json:"split"`
-	UseRegex     *bool             `json:"use_regex"`
-	Behavior     string            `json:"behavior"`
-	Invert       bool              `json:"invert"`
-	Individual   bool              `json:"individual_digits"`
-	Delimiter    string            `json:"delimiter"`
-}
-
-// matcher is a text or a regular expression.
-type matcher struct {
-	String *string `json:"String"`
-	Regex  *string `json:"Regex"`
-}
-
-// compile returns the regular expression of a matcher.
-func (m *matcher) compile() (*regexp.Regexp, error) {
-	switch {
-	case m == nil:
-		return nil, errors.New("it has no pattern")
-	case m.String != nil:
-		return regexp.Compile(regexp.QuoteMeta(*m.String))
-	case m.Regex != nil:
-		return regexp.Compile(*m.Regex)
-	}
-	return nil, errors.New("its pattern is neither a text nor a regular expression")
+	Type         string   `json:"type"`
+	Normalizers  stepList `json:"normalizers"`
+	Splitters    stepList `json:"pretokenizers"`
+	CleanText    *bool    `json:"clean_text"`
+	Chinese      *bool    `json:"handle_chinese_chars"`
+	StripAccents *bool    `json:"strip_accents"`
+	Lowercase    *bool    `json:"lowercase"`
+	Left         *bool    `json:"strip_left"`
+	Right        *bool    `json:"strip_right"`
+	Pattern      *matcher `json:"pattern"`
+	Content      string   `json:"content"`
+	Prepend      string   `json:"prepend"`
+	Charsmap     string   `json:"precompiled_charsmap"`
+	Replacement  string   `json:"replacement"`
+	Scheme       string   `json:"prepend_scheme"`
+	PrefixSpace  *bool    `json:"add_prefix_space"`
+	Split        *bool    `json:"split"`
+	UseRegex     *bool    `json:"use_regex"`
+	Behavior     string   `json:"behavior"`
+	Invert       bool     `json:"invert"`
+	Individual   bool     `json:"individual_digits"`
+	Delimiter    string   `json:"delimiter"`
 }
 
 // component reads a step; nil if there is none or it cannot be used.
@@ -68,8 +52,16 @@ func (b *builder) component(data json.RawMessage) *component {
 	if b.err != nil || len(data) == 0 || string(data) == "null" {
 		return nil
 	}
-	if b.steps++; b.steps > maxSteps || b.depth > maxDepth {
-		b.fail("it has more than %d steps, or they are nested in more than %d others", maxSteps, maxDepth)
+	if len(data) > maxRules {
+		b.fail("it is longer than %d MB", maxRules>>20)
+		return nil
+	}
+	if b.depth > maxDepth {
+		b.fail("sequences are nested in more than %d others", maxDepth)
+		return nil
+	}
+	if b.steps++; b.steps > maxSteps {
+		b.fail("there are more than %d normalizers and pre-tokenizers", maxSteps)
 		return nil
 	}
 	c := &component{}
@@ -77,12 +69,18 @@ func (b *builder) component(data json.RawMessage) *component {
 		b.fail("%w", err)
 		return nil
 	}
+	for _, one := range [][2]string{{"content", c.Content}, {"prepend", c.Prepend}, {"replacement", c.Replacement}, {"delimiter", c.Delimiter}} {
+		if len(one[1]) > maxInserted {
+			b.fail("%.40s: %s: it is longer than %d bytes", c.Type, one[0], maxInserted)
+			return nil
+		}
+	}
 	return c
 }
 
 func (b *builder) fail(format string, args ...any) {
 	if b.err == nil {
-		b.err = fmt.Errorf(format, args...)
+		b.err = fmt.Errorf("%s: %w", b.field, fmt.Errorf(format, args...))
 	}
 }
 
@@ -96,27 +94,27 @@ func is(value *bool, usual bool) bool {
 
 func unchanged(text string) string { return text }
 
-// normalizer returns the function of a normalizer. Texts are assumed to be composed, so NFC
+// addNormalizer adds the steps of a normalizer. Texts are assumed to be composed, so NFC
 // and NFKC change nothing; NFD matters only with StripAccents, which composes itself.
-func (b *builder) normalizer(data json.RawMessage) func(string) string {
+func (b *builder) addNormalizer(data json.RawMessage) {
 	c := b.component(data)
 	if c == nil {
-		return unchanged
+		return
 	}
-	switch c.Type {
-	case "Sequence":
-		var all []func(string) string
+	if c.Type == "Sequence" {
 		b.depth++
 		for _, one := range c.Normalizers {
-			all = append(all, b.normalizer(one))
+			b.addNormalizer(one)
 		}
 		b.depth--
-		return func(text string) string {
-			for _, f := range all {
-				text = firn.CutText(f(text), maxGrown)
-			}
-			return text
-		}
+		return
+	}
+	b.normalizers = append(b.normalizers, b.normalizer(c))
+}
+
+// normalizer returns the function of a normalizer that is no sequence.
+func (b *builder) normalizer(c *component) func(string) string {
+	switch c.Type {
 	case "BertNormalizer":
 		return c.bert()
 	case "Lowercase":
@@ -143,30 +141,14 @@ func (b *builder) normalizer(data json.RawMessage) func(string) string {
 	return unchanged
 }
 
-// maxGrown is the length that a text may reach when it is normalized.
-const maxGrown = 64 << 10
-
+// replace returns the normalizer that replaces a pattern by a text.
 func (b *builder) replace(c *component) func(string) string {
-	if c.Pattern != nil && c.Pattern.String != nil && *c.Pattern.String != "" {
-		old := *c.Pattern.String
-		return func(text string) string {
-			if n := strings.Count(text, old); n == 0 || len(text)+n*len(c.Content) > maxGrown {
-				return text
-			}
-			return strings.ReplaceAll(text, old, c.Content)
-		}
-	}
-	pattern, err := c.Pattern.compile()
+	p, err := b.finder(c.Pattern)
 	if err != nil {
 		b.fail("the normalizer Replace is not supported: %w", err)
 		return unchanged
 	}
-	return func(text string) string {
-		if (len(text)+1)*len(c.Content)+len(text) > 1000*maxGrown {
-			return text
-		}
-		return firn.CutText(pattern.ReplaceAllLiteralString(text, c.Content), maxGrown)
-	}
+	return func(text string) string { return p.replace(text, c.Content) }
 }
 
 func (c *component) strip() func(string) string {

@@ -11,26 +11,27 @@ import (
 
 func whole(parts []string) []string { return parts }
 
-// splitter returns the function of a pre-tokenizer, which splits parts of a text.
-func (b *builder) splitter(data json.RawMessage) func([]string) []string {
+// addSplitter adds the steps of a pre-tokenizer.
+func (b *builder) addSplitter(data json.RawMessage) {
 	c := b.component(data)
 	if c == nil {
-		return whole
+		return
 	}
-	switch c.Type {
-	case "Sequence":
-		var all []func([]string) []string
+	if c.Type == "Sequence" {
 		b.depth++
 		for _, one := range c.Splitters {
-			all = append(all, b.splitter(one))
+			b.addSplitter(one)
 		}
 		b.depth--
-		return func(parts []string) []string {
-			for _, f := range all {
-				parts = f(parts)
-			}
-			return parts
-		}
+		return
+	}
+	b.splitters = append(b.splitters, b.splitter(c))
+}
+
+// splitter returns the function of a pre-tokenizer that is no sequence. It splits parts of a
+// text.
+func (b *builder) splitter(c *component) func([]string) []string {
+	switch c.Type {
 	case "BertPreTokenizer":
 		return func(parts []string) []string { return each(each(parts, strings.Fields), isolatePunctuation) }
 	case "WhitespaceSplit":
@@ -160,14 +161,14 @@ func cutAt(text string, places [][]int, behavior string) []string {
 
 // bySplit returns a splitter at a text or a regular expression.
 func (b *builder) bySplit(c *component) func([]string) []string {
-	pattern, err := c.Pattern.compile()
+	p, err := b.finder(c.Pattern)
 	if err != nil {
 		b.fail("the pre-tokenizer Split is not supported: %w", err)
 		return whole
 	}
 	return func(parts []string) []string {
 		return each(parts, func(text string) []string {
-			places := pattern.FindAllStringIndex(text, -1)
+			places := p.places(text)
 			if c.Invert {
 				places = between(text, places)
 			}
@@ -198,25 +199,21 @@ func (c *component) metaspace() func([]string) []string {
 	prepend := is(c.PrefixSpace, true) && c.Scheme != "never"
 	return func(parts []string) []string {
 		var all []string
+		left := grownParts(parts)
 		for i, text := range parts {
-			text = strings.ReplaceAll(text, " ", mark)
+			if left <= 0 {
+				break
+			}
+			text = literal(" ").replace(text, mark)
 			if prepend && !strings.HasPrefix(text, mark) && (i == 0 || c.Scheme != "first") {
 				text = mark + text
 			}
-			if !is(c.Split, true) {
+			left -= len(text)
+			if is(c.Split, true) {
+				all = append(all, cutAt(text, literal(mark).places(text), "MergedWithNext")...)
+			} else {
 				all = append(all, text)
-				continue
 			}
-			var places [][]int
-			for at := 0; ; {
-				next := strings.Index(text[at:], mark)
-				if next < 0 {
-					break
-				}
-				places = append(places, []int{at + next, at + next + len(mark)})
-				at += next + len(mark)
-			}
-			all = append(all, cutAt(text, places, "MergedWithNext")...)
 		}
 		return all
 	}
@@ -245,24 +242,33 @@ var byteWords = pattern.New(`'(?:s|t|re|ve|m|ll|d)| ?\pL+| ?\pN+| ?[^\s\pZ\pL\pN
 func (c *component) byteLevel() func([]string) []string {
 	return func(parts []string) []string {
 		var all []string
+		left := grownParts(parts)
 		for _, text := range parts {
+			if left <= 0 {
+				break
+			}
 			if is(c.PrefixSpace, true) && !strings.HasPrefix(text, " ") {
 				text = " " + text
 			}
+			left -= len(text)
 			words := []string{text}
 			if is(c.UseRegex, true) {
 				words = splitByteWords(text)
 			}
 			for _, word := range words {
-				var out strings.Builder
-				for i := range len(word) {
-					out.WriteRune(byteRunes[word[i]])
-				}
-				all = append(all, out.String())
+				all = append(all, bytesAsRunes(word))
 			}
 		}
 		return all
 	}
+}
+
+func bytesAsRunes(word string) string {
+	var out strings.Builder
+	for i := range len(word) {
+		out.WriteRune(byteRunes[word[i]])
+	}
+	return out.String()
 }
 
 // splitByteWords splits a text as GPT-2 does.

@@ -49,7 +49,7 @@ func readTensors(r io.ReaderAt, size int64) (map[string]tensor, error) {
 	if _, err := r.ReadAt(header, 8); err != nil {
 		return nil, fmt.Errorf("read the header: %w", err)
 	}
-	all := make(map[string]tensor)
+	all, end := make(map[string]tensor), 8+int64(n)
 	err := eachMember(header, func(name string, value json.RawMessage) error {
 		if name == "__metadata__" {
 			return nil
@@ -65,9 +65,12 @@ func readTensors(r io.ReaderAt, size int64) (map[string]tensor, error) {
 		if err := t.place(size); err != nil {
 			return fmt.Errorf("%w: tensor %.60q: %w", errTensors, name, err)
 		}
-		all[name] = t
+		all[name], end = t, max(end, 8+int64(n)+t.Offsets[1])
 		return nil
 	})
+	if err == nil && end != size {
+		err = fmt.Errorf("%w: its header describes %d bytes, and it has %d", errTensors, end, size)
+	}
 	return all, err
 }
 

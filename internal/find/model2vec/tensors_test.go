@@ -28,6 +28,8 @@ func TestWrongTensors(t *testing.T) {
 		`{"a":{"dtype":"F32","shape":[-1],"data_offsets":[0,4]}}`:                                                     "not possible",
 		`{"a":{"dtype":"F32","shape":"x","data_offsets":[0,4]}}`:                                                      "cannot unmarshal",
 		`{"a":`: "EOF",
+		`{"a":{"dtype":"F32","shape":[1],"data_offsets":[0,4]}}`: "its header describes 66 bytes, and it has 70",
+		`{}`: "its header describes 10 bytes, and it has 18",
 	} {
 		file := withHeader(header, 8)
 		if _, err := readTensors(bytes.NewReader(file), int64(len(file))); err == nil || !strings.Contains(err.Error(), want) {
@@ -59,7 +61,9 @@ func FuzzTensors(f *testing.F) {
 	f.Add(withHeader(`{"weights":{"dtype":"F64","shape":[1],"data_offsets":[0,8]},"mapping":{"dtype":"I32","shape":[],"data_offsets":[4,8]}}`, 8))
 	f.Add(withHeader(`{"a":{"dtype":"I8","shape":[0,9223372036854775807],"data_offsets":[0,0]}}`, 0))
 	f.Fuzz(func(t *testing.T, data []byte) {
-		all, err := readTensors(bytes.NewReader(data), int64(len(data)))
+		var all map[string]tensor
+		var err error
+		wantAllocated(t, 1<<20+200*len(data), func() { all, err = readTensors(bytes.NewReader(data), int64(len(data))) })
 		if err != nil {
 			return
 		}
@@ -68,9 +72,11 @@ func FuzzTensors(f *testing.F) {
 			if err != nil {
 				t.Fatal(err)
 			}
-			if _, err := one.readNumbers(bytes.NewReader(data), 0, int(n)); err != nil {
-				t.Errorf("tensor %q of %d numbers: %v", name, n, err)
-			}
+			wantAllocated(t, 1<<20+16*len(data), func() {
+				if _, err := one.readNumbers(bytes.NewReader(data), 0, int(n)); err != nil {
+					t.Errorf("tensor %q of %d numbers: %v", name, n, err)
+				}
+			})
 		}
 	})
 }

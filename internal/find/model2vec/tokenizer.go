@@ -10,21 +10,15 @@ import (
 	"strings"
 	"unicode"
 	"unicode/utf8"
-)
 
-// Limits of a tokenizer. Those of published models are far below.
-const (
-	maxTokenizer = 64 << 20
-	maxTokens    = 1 << 21
-	maxSteps     = 1000
-	maxDepth     = 10
+	"firn.dev"
 )
 
 // tokenizer splits texts into tokens, as described by a file tokenizer.json.
 type tokenizer struct {
-	normalize func(string) string
-	split     func([]string) []string
-	model     interface {
+	normalizers []func(string) string
+	splitters   []func([]string) []string
+	model       interface {
 		append(dst []int32, word string) []int32
 	}
 	// before are added tokens that are found in the text as it is, after those that are
@@ -38,7 +32,7 @@ type tokenizer struct {
 
 // tokenizerFile is what a file describes.
 type tokenizerFile struct {
-	Added      []addedToken    `json:"added_tokens"`
+	Added      json.RawMessage `json:"added_tokens"`
 	Normalizer json.RawMessage `json:"normalizer"`
 	Splitter   json.RawMessage `json:"pre_tokenizer"`
 	Model      json.RawMessage `json:"model"`
@@ -46,17 +40,17 @@ type tokenizerFile struct {
 
 // modelFile is the part of a file with the vocabulary.
 type modelFile struct {
-	Type         string            `json:"type"`
-	Vocab        json.RawMessage   `json:"vocab"`
-	Merges       []json.RawMessage `json:"merges"`
-	Unknown      *string           `json:"unk_token"`
-	UnknownID    *int64            `json:"unk_id"`
-	Prefix       *string           `json:"continuing_subword_prefix"`
-	Suffix       *string           `json:"end_of_word_suffix"`
-	Most         *int              `json:"max_input_chars_per_word"`
-	ByteFallback bool              `json:"byte_fallback"`
-	IgnoreMerges bool              `json:"ignore_merges"`
-	Fuse         bool              `json:"fuse_unk"`
+	Type         string          `json:"type"`
+	Vocab        json.RawMessage `json:"vocab"`
+	Merges       json.RawMessage `json:"merges"`
+	Unknown      *string         `json:"unk_token"`
+	UnknownID    *int64          `json:"unk_id"`
+	Prefix       *string         `json:"continuing_subword_prefix"`
+	Suffix       *string         `json:"end_of_word_suffix"`
+	Most         *int            `json:"max_input_chars_per_word"`
+	ByteFallback bool            `json:"byte_fallback"`
+	IgnoreMerges bool            `json:"ignore_merges"`
+	Fuse         bool            `json:"fuse_unk"`
 }
 
 // parseTokenizer reads a file tokenizer.json.
@@ -65,17 +59,18 @@ func parseTokenizer(data []byte) (*tokenizer, error) {
 	if err := json.Unmarshal(data, &file); err != nil {
 		return nil, err
 	}
-	t := &tokenizer{ignored: none}
-	b := &builder{}
-	t.normalize = b.normalizer(file.Normalizer)
-	t.split = b.splitter(file.Splitter)
+	b := &builder{field: "normalizer"}
+	b.addNormalizer(file.Normalizer)
+	b.field = "pre_tokenizer"
+	b.addSplitter(file.Splitter)
 	if b.err != nil {
 		return nil, b.err
 	}
+	t := &tokenizer{ignored: none, normalizers: b.normalizers, splitters: b.splitters}
 	if err := t.setModel(file.Model); err != nil {
 		return nil, fmt.Errorf("model: %w", err)
 	}
-	if err := t.setAdded(file.Added); err != nil {
+	if err := t.setAdded(file.Added, 1+len(b.normalizers)+maxReads*b.instructions); err != nil {
 		return nil, fmt.Errorf("added_tokens: %w", err)
 	}
 	return t, nil
@@ -86,6 +81,14 @@ func (t *tokenizer) setModel(data json.RawMessage) error {
 	var m modelFile
 	if err := json.Unmarshal(data, &m); err != nil {
 		return err
+	}
+	for _, one := range []struct {
+		name string
+		text *string
+	}{{"continuing_subword_prefix", m.Prefix}, {"end_of_word_suffix", m.Suffix}} {
+		if one.text != nil && len(*one.text) > maxInserted {
+			return fmt.Errorf("%s: it is longer than %d bytes", one.name, maxInserted)
+		}
 	}
 	kind := m.Type
 	if kind == "" { // files of old versions
@@ -106,7 +109,7 @@ func (m *modelFile) guess() string {
 	switch {
 	case bytes.HasPrefix(bytes.TrimSpace(m.Vocab), []byte("[")):
 		return "Unigram"
-	case m.Merges != nil:
+	case len(m.Merges) > 0 && string(m.Merges) != "null":
 		return "BPE"
 	}
 	return "WordPiece"
@@ -114,7 +117,7 @@ func (m *modelFile) guess() string {
 
 // vocabulary reads the vocabulary of WordPiece and BPE: the number of each token.
 func (t *tokenizer) vocabulary(m *modelFile) (map[string]int32, error) {
-	ids, err := readVocabulary(m.Vocab)
+	ids, err := readVocabulary(m.Vocab, maxTokens)
 	if err != nil {
 		return nil, fmt.Errorf("vocab: %w", err)
 	}
@@ -131,14 +134,14 @@ func (t *tokenizer) vocabulary(m *modelFile) (map[string]int32, error) {
 	return ids, nil
 }
 
-// readVocabulary reads a JSON object of tokens and their numbers. It reads them one by one,
-// since there are tens of thousands.
-func readVocabulary(data []byte) (map[string]int32, error) {
+// readVocabulary reads a JSON object of at most most tokens and their numbers. It reads them
+// one by one, since there are tens of thousands.
+func readVocabulary(data []byte, most int) (map[string]int32, error) {
 	d := json.NewDecoder(bytes.NewReader(data))
 	if token, err := d.Token(); err != nil || token != json.Delim('{') {
 		return nil, errors.New("not a JSON object")
 	}
-	ids := make(map[string]int32, len(data)/16)
+	ids := make(map[string]int32, min(len(data)/16, most))
 	for d.More() {
 		token, err := d.Token()
 		if err != nil {
@@ -155,6 +158,9 @@ func readVocabulary(data []byte) (map[string]int32, error) {
 		}
 		if _, ok := ids[text]; ok {
 			return nil, fmt.Errorf("the token %.60q occurs twice", text)
+		}
+		if len(ids) == most {
+			return nil, fmt.Errorf("it has more than %d tokens", most)
 		}
 		ids[text] = int32(id)
 	}
@@ -176,6 +182,9 @@ func (t *tokenizer) setWordPiece(m *modelFile) error {
 		prefix = *m.Prefix
 	}
 	for text, id := range ids {
+		if err := checkToken(text); err != nil {
+			return fmt.Errorf("vocab: %w", err)
+		}
 		w.starts.add(text, id)
 		if rest, ok := strings.CutPrefix(text, prefix); ok {
 			w.rest.add(rest, id)
@@ -187,26 +196,41 @@ func (t *tokenizer) setWordPiece(m *modelFile) error {
 	return nil
 }
 
+// checkToken checks the length of a token that is looked for at each place of a text.
+func checkToken(text string) error {
+	if len(text) > maxToken {
+		return fmt.Errorf("the token %.60q is longer than %d bytes", text, maxToken)
+	}
+	return nil
+}
+
 func (t *tokenizer) setUnigram(m *modelFile) error {
-	var pairs []scored
-	if err := json.Unmarshal(m.Vocab, &pairs); err != nil {
-		return fmt.Errorf("vocab: %w", err)
-	}
-	if len(pairs) == 0 || len(pairs) > maxTokens {
-		return fmt.Errorf("vocab: it has %d tokens", len(pairs))
-	}
-	u := &unigram{lexicon: newLexicon(len(pairs)), scores: make([]float64, len(pairs)), unknown: none, lowest: math.Inf(1)}
-	for i, p := range pairs {
-		if _, ok := u.ids[p.text]; ok {
-			return fmt.Errorf("vocab: the token %.60q occurs twice", p.text)
+	u := &unigram{lexicon: newLexicon(0), unknown: none, lowest: math.Inf(1)}
+	err := eachElement(m.Vocab, maxTokens, maxElement, func(element json.RawMessage) error {
+		var p scored
+		if err := p.UnmarshalJSON(element); err != nil {
+			return err
 		}
-		u.add(p.text, int32(i))
-		u.scores[i] = p.score
+		if _, ok := u.ids[p.text]; ok {
+			return fmt.Errorf("the token %.60q occurs twice", p.text)
+		}
+		if err := checkToken(p.text); err != nil {
+			return err
+		}
+		u.add(p.text, int32(len(u.scores)))
+		u.scores = append(u.scores, p.score)
 		u.lowest = min(u.lowest, p.score)
+		return nil
+	})
+	if err == nil && len(u.scores) == 0 {
+		err = errors.New("it has 0 tokens")
+	}
+	if err != nil {
+		return fmt.Errorf("vocab: %w", err)
 	}
 	u.prepare()
 	if m.UnknownID != nil {
-		if *m.UnknownID < 0 || *m.UnknownID >= int64(len(pairs)) {
+		if *m.UnknownID < 0 || *m.UnknownID >= int64(len(u.scores)) {
 			return fmt.Errorf("the unknown token %d is not in the vocabulary", *m.UnknownID)
 		}
 		u.unknown = int32(*m.UnknownID)
@@ -214,7 +238,7 @@ func (t *tokenizer) setUnigram(m *modelFile) error {
 	if m.ByteFallback {
 		u.bytes = byteTokens(u.ids)
 	}
-	t.count, t.model = len(pairs), u
+	t.count, t.model = len(u.scores), u
 	return nil
 }
 
@@ -257,7 +281,7 @@ func (t *tokenizer) setBytePair(m *modelFile) error {
 	if err != nil {
 		return err
 	}
-	b := &bytePair{ids: ids, merges: make(map[[2]int32]merge, len(m.Merges)), unknown: t.ignored, whole: m.IgnoreMerges, fuse: m.Fuse}
+	b := &bytePair{ids: ids, merges: make(map[[2]int32]merge), unknown: t.ignored, whole: m.IgnoreMerges, fuse: m.Fuse}
 	if m.Prefix != nil {
 		b.prefix = *m.Prefix
 	}
@@ -267,22 +291,40 @@ func (t *tokenizer) setBytePair(m *modelFile) error {
 	if m.ByteFallback {
 		b.bytes = byteTokens(ids)
 	}
-	for rank, data := range m.Merges {
-		pair, err := mergePair(data)
-		if err != nil {
+	t.model = b
+	if len(m.Merges) == 0 || string(m.Merges) == "null" {
+		return nil
+	}
+	rank := int32(-1)
+	err = eachElement(m.Merges, min(maxMerges*len(ids), maxTokens), maxElement, func(element json.RawMessage) error {
+		rank++
+		if err := b.addMerge(element, rank); err != nil {
 			return fmt.Errorf("merge %d: %w", rank, err)
 		}
-		left, ok1 := ids[pair[0]]
-		right, ok2 := ids[pair[1]]
-		joined, ok3 := ids[pair[0]+strings.TrimPrefix(pair[1], b.prefix)]
-		if !ok1 || !ok2 || !ok3 {
-			return fmt.Errorf("merge %d: %.60q is not in the vocabulary", rank, pair)
-		}
-		if _, ok := b.merges[[2]int32{left, right}]; !ok {
-			b.merges[[2]int32{left, right}] = merge{int32(rank), joined}
-		}
+		return nil
+	})
+	if err != nil {
+		return fmt.Errorf("merges: %w", err)
 	}
-	t.model = b
+	return nil
+}
+
+// addMerge adds a merge, unless one of the same pair was learned earlier.
+func (b *bytePair) addMerge(data json.RawMessage, rank int32) error {
+	texts, err := mergePair(data)
+	if err != nil {
+		return err
+	}
+	left, ok1 := b.ids[texts[0]]
+	right, ok2 := b.ids[texts[1]]
+	joined, ok3 := b.ids[texts[0]+strings.TrimPrefix(texts[1], b.prefix)]
+	if !ok1 || !ok2 || !ok3 {
+		return fmt.Errorf("%.60q is not in the vocabulary", texts)
+	}
+	pair := [2]int32{left, right}
+	if _, ok := b.merges[pair]; !ok {
+		b.merges[pair] = merge{rank, joined}
+	}
 	return nil
 }
 
@@ -319,26 +361,45 @@ type added struct {
 	all []addedToken
 }
 
-// setAdded sets the added tokens.
-func (t *tokenizer) setAdded(all []addedToken) error {
-	if len(all) > maxTokens {
-		return fmt.Errorf("there are %d", len(all))
+// setAdded sets the added tokens. work is that of normalizing a byte.
+func (t *tokenizer) setAdded(data json.RawMessage, work int) error {
+	t.before, t.after = &added{lexicon: newLexicon(0)}, &added{lexicon: newLexicon(0)}
+	if len(data) == 0 || string(data) == "null" {
+		return nil
 	}
-	t.before, t.after = &added{newLexicon(len(all)), all}, &added{newLexicon(0), all}
-	for i, a := range all {
+	total := 0
+	err := eachElement(data, maxTokens, maxElement, func(element json.RawMessage) error {
+		var a addedToken
+		if err := json.Unmarshal(element, &a); err != nil {
+			return err
+		}
 		if a.ID < 0 || a.ID >= maxTokens {
 			return fmt.Errorf("token %.60q has the number %d", a.Content, a.ID)
 		}
-		t.count = max(t.count, int(a.ID)+1)
-		if a.Normalized {
-			t.after.add(t.normalize(a.Content), int32(i))
-		} else {
-			t.before.add(a.Content, int32(i))
+		if err := checkToken(a.Content); err != nil {
+			return err
 		}
-	}
+		t.count = max(t.count, int(a.ID)+1)
+		if !a.Normalized {
+			t.before.append(a.Content, a)
+			return nil
+		}
+		text, longest := t.normalize(a.Content)
+		if total += work * longest; total > maxAddedWork {
+			return errors.New("there are too many tokens to normalize, for such a normalizer")
+		}
+		t.after.append(firn.CutText(text, maxToken), a)
+		return nil
+	})
 	t.before.prepare()
 	t.after.prepare()
-	return nil
+	return err
+}
+
+// append adds a token that is found as a text.
+func (a *added) append(text string, token addedToken) {
+	a.add(text, int32(len(a.all)))
+	a.all = append(a.all, token)
 }
 
 // next returns the place of the first added token in a text, with the spaces that it takes.
@@ -372,30 +433,7 @@ func aloneAt(text string, from, to int) bool {
 
 // tokens returns the numbers of the tokens of a text, at most most.
 func (t *tokenizer) tokens(text string, most int) []int32 {
-	var all []int32
-	t.cut(t.before, strings.ToValidUTF8(text, "\uFFFD"), &all, func(part string) {
-		t.cut(t.after, t.normalize(part), &all, func(part string) {
-			for _, word := range t.split([]string{part}) {
-				all = t.model.append(all, word)
-			}
-		})
-	})
+	all := t.cutText(text)
 	all = slices.DeleteFunc(all, func(id int32) bool { return id == none || id == t.ignored })
 	return all[:min(len(all), most)]
-}
-
-// cut appends the added tokens of a text, and calls rest with what is between them.
-func (t *tokenizer) cut(a *added, text string, all *[]int32, rest func(string)) {
-	for text != "" {
-		from, to, id, ok := a.next(text)
-		if !ok {
-			rest(text)
-			return
-		}
-		if from > 0 {
-			rest(text[:from])
-		}
-		*all = append(*all, id)
-		text = text[to:]
-	}
 }

@@ -162,7 +162,7 @@ func TestSplitters(t *testing.T) {
 		{object{"type": "Metaspace", "replacement": "▁", "prepend_scheme": "never"}, "a  b", []string{"a", "▁", "▁b"}},
 	} {
 		tok := rules(t, object{"pre_tokenizer": c.splitter, "model": object{"type": "WordPiece", "vocab": object{}}})
-		if got := tok.split([]string{c.text}); !slices.Equal(got, c.want) {
+		if got, _ := tok.split(c.text); !slices.Equal(got, c.want) {
 			t.Errorf("%v: %q, want %q", c.splitter, got, c.want)
 		}
 	}
@@ -221,7 +221,7 @@ func TestWrongTokenizers(t *testing.T) {
 		`{"model":{"type":"BPE","vocab":{"a":0},"merges":["a a"]}}`:                                                                    "merge 0",
 		`{"model":{"type":"BPE","vocab":{"a":0},"merges":[["a"]]}}`:                                                                    "not a pair",
 		`{"added_tokens":[{"id":-1,"content":"a"}],` + model + `}`:                                                                     `"a" has the number -1`,
-		`{"normalizer":` + strings.Repeat(`{"type":"Sequence","normalizers":[`, 3000) + strings.Repeat(`]}`, 3000) + `,` + model + `}`: "more than 1000 steps, or they are nested in more than 10",
+		`{"normalizer":` + strings.Repeat(`{"type":"Sequence","normalizers":[`, 3000) + strings.Repeat(`]}`, 3000) + `,` + model + `}`: "normalizer: sequences are nested in more than 10 others",
 	} {
 		if _, err := parseTokenizer([]byte(file)); err == nil || !strings.Contains(err.Error(), want) {
 			t.Errorf("%.100s: %v, want %q", file, err, want)
@@ -229,7 +229,8 @@ func TestWrongTokenizers(t *testing.T) {
 	}
 }
 
-// FuzzTokenizer checks that an accepted tokenizer splits any text into its own tokens.
+// FuzzTokenizer checks that an accepted tokenizer splits any text into its own tokens, and
+// that neither reading it nor using it takes more memory than allowed.
 func FuzzTokenizer(f *testing.F) {
 	add := func(members object, text string) {
 		data, err := modeltest.Rules(members)
@@ -244,13 +245,24 @@ func FuzzTokenizer(f *testing.F) {
 	add(object{"pre_tokenizer": object{"type": "Metaspace", "replacement": "▁"}, "model": object{"type": "Unigram", "unk_id": 0, "vocab": [][2]any{{"?", 0}, {"▁a", -1}, {"b", -2}}}}, "a b日")
 	add(object{"pre_tokenizer": object{"type": "ByteLevel"}, "model": object{"type": "BPE", "vocab": numbered("a", "b", "ab", "Ġ"), "merges": []any{"a b"}}}, "ab  ba")
 	add(object{"added_tokens": []any{object{"id": 3, "content": "[X]", "lstrip": true, "rstrip": true}}, "normalizer": object{"type": "Replace", "pattern": object{"Regex": "b*"}, "content": "--"}, "model": wordPiece}, "a [X] b")
+	add(object{"normalizer": growing(20), "pre_tokenizer": object{"type": "Metaspace", "replacement": strings.Repeat("x", maxInserted)}, "model": wordPiece}, "aa a")
+	add(object{"pre_tokenizer": object{"type": "Split", "pattern": object{"Regex": "(?:.*b|.|^a$)"}, "behavior": "Isolated"}, "model": wordPiece}, strings.Repeat("a", 500))
+	add(object{"model": object{"type": "BPE", "byte_fallback": true, "continuing_subword_prefix": strings.Repeat("#", maxInserted), "end_of_word_suffix": strings.Repeat("#", maxInserted), "vocab": byteVocabulary(), "merges": []any{}}}, "éé é")
 	f.Fuzz(func(t *testing.T, data []byte, text string) {
 		if len(text) > 4000 {
 			return
 		}
-		tok, err := parseTokenizer(data)
+		var tok *tokenizer
+		var err error
+		// Reading takes a few copies of the file, and normalizing added tokens.
+		wantAllocated(t, 4<<20+400*len(data), func() { tok, err = parseTokenizer(data) })
 		if err != nil {
 			return
+		}
+		var all []int32
+		wantAllocated(t, allowedFor(tok, text), func() { all = tok.cutText(text) })
+		if len(all) > grownText(3*len(text)) {
+			t.Errorf("a text of %d bytes becomes %d tokens", len(text), len(all))
 		}
 		for _, id := range tok.tokens(text, maxTextTokens) {
 			if id < 0 || int(id) >= tok.count {
@@ -260,13 +272,20 @@ func FuzzTokenizer(f *testing.F) {
 	})
 }
 
-// FuzzCharsmap checks that every table ends.
+// FuzzCharsmap checks that every table ends, and does not make texts too long.
 func FuzzCharsmap(f *testing.F) {
 	f.Add(charsTable(), "axb")
 	f.Add([]byte{4, 0, 0, 0, 255, 255, 255, 255}, "a")
-	f.Fuzz(func(_ *testing.T, data []byte, text string) {
-		if m, err := parseCharsmap(data); err == nil {
-			m.normalize(text)
+	f.Fuzz(func(t *testing.T, data []byte, text string) {
+		m, err := parseCharsmap(data)
+		if err != nil {
+			return
 		}
+		most := grownStep(len(text)) + maxMapped
+		wantAllocated(t, 1<<20+600*len(text), func() {
+			if got := m.normalize(text); len(got) > most {
+				t.Errorf("a text of %d bytes becomes %d", len(text), len(got))
+			}
+		})
 	})
 }
