@@ -182,7 +182,7 @@ func storeCommands() []storeCommand {
 		{name: "mcp", check: checkMCP}, {name: "acp", check: checkACP},
 		skip("backup verify", "reads a file that is named; run by the check of backup create"), skip("backup restore", "makes a home of a file; run by the check of backup create"),
 		skip("convert", "converts a file that is named; no store"), skip("browse", "needs a terminal; TestBrowse drives it"), skip("demo", "has a home of its own"),
-		skip("encrypt", "refuses other stores; the script encrypt.txtar runs it"), skip("decrypt", "as encrypt"), skip("unlock", "as encrypt"), skip("lock", "as encrypt"),
+		skip("encrypt", "refuses other stores; the script encrypt.txtar runs it"), skip("encrypt access", "as encrypt"), skip("decrypt", "as encrypt"), skip("unlock", "as encrypt"), skip("lock", "as encrypt"),
 		skip("migrate", "is how the homes are made; TestMigrateBack goes back"), skip("serve", "is how the gateways are started; what it refuses is in TestStoreConflicts"),
 	}
 	writes := []storeCommand{

@@ -103,7 +103,7 @@ var notUndoable = map[string]string{
 	"migrate": "the old store stays as it was; firn migrate back is described in docs/operations.md", "mirror": "adds a copy", "reindex": "what is derived can be made again",
 	"repair": "adds to a session, and keeps the file that was there", "recall": "--install prints one, which TestRecallInstall runs", "demo": "in a home of its own",
 	"sync": "adds entries of other machines, which firn rewind and firn rm hide", "sync add": "prints one, which the script sync.txtar runs", "sync rm": "prints one, which the script sync.txtar runs",
-	"encrypt": "prints one, which the script encrypt.txtar runs", "decrypt": "prints one, which the script encrypt.txtar runs", "unlock": "prints one, which the script encrypt.txtar runs", "lock": "prints one: firn unlock",
+	"encrypt": "prints one, which the script encrypt.txtar runs", "encrypt access": "prints one, which the script encrypt.txtar runs", "decrypt": "prints one, which the script encrypt.txtar runs", "unlock": "prints one, which the script encrypt.txtar runs", "lock": "prints one: firn unlock",
 	"sync exclude": "prints one, which the script sync.txtar runs", "sync include": "prints one, which the script sync.txtar runs",
 }
 

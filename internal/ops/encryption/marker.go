@@ -157,6 +157,23 @@ func NewMarker(key sealfs.Key, a Access) (*Marker, error) {
 	return m, nil
 }
 
+// ChangeAccess replaces what opens the home, durably. The key must be that of the home.
+func (m *Marker) ChangeAccess(home string, key sealfs.Key, a Access) error {
+	if !m.fits(key) {
+		return ErrWrong
+	}
+	next, err := NewMarker(key, a)
+	if err != nil {
+		return err
+	}
+	next.State = m.State
+	if err := next.write(home); err != nil {
+		return err
+	}
+	*m = *next
+	return nil
+}
+
 func wrap(key sealfs.Key, to ...age.Recipient) ([]byte, error) {
 	var b bytes.Buffer
 	w, err := age.Encrypt(&b, to...)

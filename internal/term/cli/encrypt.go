@@ -1,8 +1,6 @@
 package cli
 
 import (
-	"bufio"
-	"context"
 	"errors"
 	"fmt"
 	"io"
@@ -74,13 +72,19 @@ kept in memory.`,
 		Args:    args(0, 0, "no arguments"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return p.encrypt(cmd, f) },
 	}
+	newAccessFlags(cmd, &f)
+	cmd.Flags().BoolVar(&f.plan, "plan", false, "only show what would be done")
+	cmd.AddCommand(p.accessCommand())
+	return cmd
+}
+
+// newAccessFlags adds the flags that name what will open a home.
+func newAccessFlags(cmd *cobra.Command, f *keyFlags) {
 	flags := cmd.Flags()
 	flags.StringVar(&f.identity, "identity", "", "open the home with the age identity in this `file`; it is created if missing")
 	flags.StringArrayVar(&f.recipients, "recipient", nil, "also open it with the identity of this `public key` (age1…); can be repeated")
 	flags.BoolVar(&f.passphrase, "passphrase", false, "open the home with a passphrase, which is asked for")
 	flags.StringVar(&f.passphraseFile, "passphrase-file", "", "open the home with the passphrase in the first line of this `file`, such as /dev/fd/3")
-	flags.BoolVar(&f.plan, "plan", false, "only show what would be done")
-	return cmd
 }
 
 func (p encryptCommands) decryptCommand() *cobra.Command {
@@ -175,7 +179,7 @@ func (p encryptCommands) encrypt(cmd *cobra.Command, f keyFlags) (err error) {
 		}
 		key, err = p.openKey(home, m, f)
 	} else {
-		m, key, err = p.newKey(cmd, home, f, result)
+		m, key, err = p.newKey(home, f, result)
 	}
 	if err != nil {
 		return err
@@ -231,41 +235,50 @@ func (c *converted) encryptText() string {
 }
 
 // newKey makes the key of a home and what opens it.
-func (p encryptCommands) newKey(cmd *cobra.Command, home string, f keyFlags, result *converted) (*encryption.Marker, sealfs.Key, error) {
-	if f.identity == "" && !f.passphrase && f.passphraseFile == "" {
-		return nil, sealfs.Key{}, &usageError{message: "nothing would open the home again", hint: "give --identity FILE, which is created, or --passphrase"}
-	}
-	var access encryption.Access
-	for _, r := range f.recipients {
-		some, err := backup.ParseRecipients(r)
-		if err != nil {
-			return nil, sealfs.Key{}, &hinted{err, "give the public key age1… that age-keygen -y prints for a key file"}
-		}
-		access.Recipients = append(access.Recipients, some...)
-	}
+func (p encryptCommands) newKey(home string, f keyFlags, result *converted) (*encryption.Marker, sealfs.Key, error) {
 	key, err := sealfs.NewKey()
 	if err != nil {
 		return nil, key, err
 	}
-	if f.passphrase || f.passphraseFile != "" {
-		if access.Passphrase, err = p.newPassphrase(f); err != nil {
-			return nil, key, err
-		}
-	}
-	if f.identity != "" {
-		r, err := p.identityRecipients(home, &f.identity, result)
-		if err != nil {
-			return nil, key, err
-		}
-		access.Identity, access.Recipients = f.identity, append(access.Recipients, r...)
+	access, err := p.newAccess(home, f, &result.NewIdentity)
+	if err != nil {
+		return nil, key, err
 	}
 	m, err := encryption.NewMarker(key, access)
 	return m, key, err
 }
 
+// newAccess returns what opens a home, by the flags. It sets created to the identity file if it
+// creates it.
+func (p encryptCommands) newAccess(home string, f keyFlags, created *string) (access encryption.Access, err error) {
+	if f.identity == "" && !f.passphrase && f.passphraseFile == "" {
+		return access, &usageError{message: "nothing would open the home again", hint: "give --identity FILE, which is created, or --passphrase"}
+	}
+	for _, r := range f.recipients {
+		some, err := backup.ParseRecipients(r)
+		if err != nil {
+			return access, &hinted{err, "give the public key age1… that age-keygen -y prints for a key file"}
+		}
+		access.Recipients = append(access.Recipients, some...)
+	}
+	if f.passphrase || f.passphraseFile != "" {
+		if access.Passphrase, err = p.newPassphrase(f); err != nil {
+			return access, err
+		}
+	}
+	if f.identity != "" {
+		r, err := p.identityRecipients(home, &f.identity, created)
+		if err != nil {
+			return access, err
+		}
+		access.Identity, access.Recipients = f.identity, append(access.Recipients, r...)
+	}
+	return access, nil
+}
+
 // identityRecipients returns the public keys of an identity file, which is created if it does
 // not exist. It makes the name of the file absolute.
-func (p encryptCommands) identityRecipients(home string, file *string, result *converted) (to []age.Recipient, err error) {
+func (p encryptCommands) identityRecipients(home string, file, created *string) (to []age.Recipient, err error) {
 	if *file, err = filepath.Abs(*file); err != nil {
 		return nil, err
 	}
@@ -281,7 +294,7 @@ func (p encryptCommands) identityRecipients(home string, file *string, result *c
 		if err := (vfs.OS{}).MkdirAll(filepath.Dir(*file)); err != nil {
 			return nil, err
 		}
-		result.NewIdentity = *file
+		*created = *file
 		return []age.Recipient{id.Recipient()}, newFile(*file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
 	}
 	identities, err := backup.ReadIdentities(*file)
@@ -532,60 +545,4 @@ func missingMarker(m *encryption.Marker) error {
 		return encryption.ErrNotEncrypted
 	}
 	return nil
-}
-
-// minPassphrase is the length of the shortest passphrase for a new key.
-const minPassphrase = 8
-
-// newPassphrase reads a new passphrase, twice at a terminal.
-func (p encryptCommands) newPassphrase(f keyFlags) (string, error) {
-	if f.passphraseFile != "" {
-		text, err := readPassphrase(f.passphraseFile)
-		return text, errors.Join(err, checkPassphrase(text, err))
-	}
-	in, ok := fileOf(p.stdin)
-	if !ok || !line.IsTerminal(in) {
-		return "", &usageError{message: "--passphrase asks at a terminal, and there is none", hint: "use --passphrase-file FILE"}
-	}
-	text, err := p.askPassphrase(in, "New passphrase: ")
-	if err := errors.Join(err, checkPassphrase(text, err)); err != nil {
-		return "", err
-	}
-	again, err := p.askPassphrase(in, "Repeat it: ")
-	if err == nil && again != text {
-		err = &usageError{message: "the passphrases differ", hint: "run it again"}
-	}
-	return text, err
-}
-
-func checkPassphrase(text string, err error) error {
-	if err == nil && len(text) < minPassphrase {
-		return &usageError{message: fmt.Sprintf("the passphrase has fewer than %d characters", minPassphrase), hint: "choose several words"}
-	}
-	return nil
-}
-
-// askPassphrase reads a line from the terminal without showing it.
-func (p encryptCommands) askPassphrase(in *os.File, prompt string) (string, error) {
-	fmt.Fprint(p.stderr, prompt)
-	text, err := line.ReadSecret(in)
-	fmt.Fprintln(p.stderr)
-	if errors.Is(err, io.EOF) {
-		err = context.Canceled
-	}
-	return text, err
-}
-
-// readPassphrase reads the first line of a file.
-func readPassphrase(file string) (string, error) {
-	f, err := os.Open(file)
-	if err != nil {
-		return "", &hinted{err, "give a file with the passphrase in its first line"}
-	}
-	defer f.Close() // read-only
-	text, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
-	if err != nil && err != io.EOF {
-		return "", err
-	}
-	return strings.TrimRight(text, "\r\n"), nil
 }

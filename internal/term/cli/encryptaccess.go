@@ -1,0 +1,167 @@
+package cli
+
+import (
+	"bufio"
+	"context"
+	"errors"
+	"fmt"
+	"io"
+	"os"
+	"strings"
+
+	"github.com/spf13/cobra"
+
+	"firn.dev/internal/ops/encryption"
+	"firn.dev/internal/render/prose"
+	"firn.dev/internal/term/line"
+)
+
+func (p encryptCommands) accessCommand() *cobra.Command {
+	var f keyFlags
+	cmd := &cobra.Command{
+		Use: "access", Short: "Change what opens an encrypted home",
+		Long: `Replace the identity and the passphrase that open an encrypted home. The home is
+opened in the usual way first: by the identity file that it has, by firn unlock,
+or by the passphrase, which is asked for. What is not given again no longer opens
+it.
+
+The files are not encrypted again, so this takes no time. Whoever opened the home
+before may have kept its key, and old copies of sealed.json still open with what
+opened them: if an identity was stolen, run firn decrypt and firn encrypt.`,
+		Example: "  firn encrypt access --passphrase\n  firn encrypt access --identity /media/usb/firn.txt --recipient age1…",
+		Args:    args(0, 0, "no arguments"),
+		RunE:    func(*cobra.Command, []string) error { return p.changeAccess(f) },
+	}
+	newAccessFlags(cmd, &f)
+	return cmd
+}
+
+// changedAccess is the result of firn encrypt access.
+type changedAccess struct {
+	Home       string `json:"home"`
+	Identity   string `json:"identity,omitempty"`
+	Passphrase bool   `json:"passphrase"`
+	// Recipients is the number of other public keys.
+	Recipients int `json:"recipients"`
+	// NewIdentity is the identity file if it was created.
+	NewIdentity string `json:"newIdentity,omitempty"`
+	// Undo is the command that restores the previous access.
+	Undo string `json:"undo"`
+}
+
+func (p encryptCommands) changeAccess(f keyFlags) (err error) {
+	home, err := p.ownHome()
+	if err != nil {
+		return err
+	}
+	m, err := p.encrypted(home)
+	if err != nil {
+		return err
+	}
+	key, err := p.findKey(home, m)
+	if err != nil {
+		return err
+	}
+	result := &changedAccess{Home: home, Undo: previousAccess(m)}
+	access, err := p.newAccess(home, f, &result.NewIdentity)
+	if err != nil {
+		return err
+	}
+	result.Identity, result.Passphrase, result.Recipients = access.Identity, access.Passphrase != "", len(f.recipients)
+	release, err := p.holdHome(home, "encrypt", m)
+	if err != nil {
+		return err
+	}
+	defer func() { err = errors.Join(err, release()) }()
+	if err := m.ChangeAccess(home, key, access); err != nil {
+		return err
+	}
+	return p.print(result, result.text)
+}
+
+// previousAccess returns the command that restores the access of a marker.
+func previousAccess(m *encryption.Marker) string {
+	undo := "firn encrypt access"
+	if m.Identity != "" {
+		undo += " --identity " + quote(m.Identity)
+	}
+	if len(m.ByPassphrase) > 0 {
+		undo += " --passphrase"
+	}
+	return undo
+}
+
+// text describes the new access.
+func (c *changedAccess) text() string {
+	var by []string
+	if c.Identity != "" {
+		by = append(by, "the identity "+prose.Clean(c.Identity))
+	}
+	if c.Passphrase {
+		by = append(by, "the new passphrase")
+	}
+	if c.Recipients > 0 {
+		by = append(by, prose.Count(c.Recipients, "identity of another public key", "identities of other public keys"))
+	}
+	text := prose.Clean(c.Home) + " is now opened by " + strings.Join(by, ", or ") + "\n"
+	if c.NewIdentity != "" {
+		text += "created the identity; keep a copy: without it and the passphrase all sessions are lost\n"
+	}
+	return text + "undo: " + c.Undo + "\n"
+}
+
+// minPassphrase is the length of the shortest passphrase for a new key.
+const minPassphrase = 8
+
+// newPassphrase reads a new passphrase, twice at a terminal.
+func (p encryptCommands) newPassphrase(f keyFlags) (string, error) {
+	if f.passphraseFile != "" {
+		text, err := readPassphrase(f.passphraseFile)
+		return text, errors.Join(err, checkPassphrase(text, err))
+	}
+	in, ok := fileOf(p.stdin)
+	if !ok || !line.IsTerminal(in) {
+		return "", &usageError{message: "--passphrase asks at a terminal, and there is none", hint: "use --passphrase-file FILE"}
+	}
+	text, err := p.askPassphrase(in, "New passphrase: ")
+	if err := errors.Join(err, checkPassphrase(text, err)); err != nil {
+		return "", err
+	}
+	again, err := p.askPassphrase(in, "Repeat it: ")
+	if err == nil && again != text {
+		err = &usageError{message: "the passphrases differ", hint: "run it again"}
+	}
+	return text, err
+}
+
+func checkPassphrase(text string, err error) error {
+	if err == nil && len(text) < minPassphrase {
+		return &usageError{message: fmt.Sprintf("the passphrase has fewer than %d characters", minPassphrase), hint: "choose several words"}
+	}
+	return nil
+}
+
+// askPassphrase reads a line from the terminal without showing it.
+func (p encryptCommands) askPassphrase(in *os.File, prompt string) (string, error) {
+	fmt.Fprint(p.stderr, prompt)
+	text, err := line.ReadSecret(in)
+	fmt.Fprintln(p.stderr)
+	if errors.Is(err, io.EOF) {
+		err = context.Canceled
+	}
+	return text, err
+}
+
+// readPassphrase reads the first line of a file.
+func readPassphrase(file string) (string, error) {
+	f, err := os.Open(file)
+	if err != nil {
+		return "", &hinted{err, "give a file with the passphrase in its first line"}
+	}
+	defer f.Close() // read-only
+	text, err := bufio.NewReader(io.LimitReader(f, 4096)).ReadString('\n')
+	if err != nil && err != io.EOF {
+		return "", err
+	}
+	return strings.TrimRight(text, "\r\n"), nil
+}
