@@ -75,8 +75,8 @@ func firstLines(text string, n int) string {
 }
 
 // TestModelOfASession checks that firn show names the detected model, that a new session has
-// the configured one though /model chose another one before, and that a chat says if its
-// session is archived.
+// the configured one though /model chose another one before, and that a chat does not
+// resume an archived session.
 func TestModelOfASession(t *testing.T) {
 	home, dir, url := t.TempDir(), t.TempDir(), localServer(t)
 	run := func(input string, args ...string) string {
@@ -101,7 +101,7 @@ func TestModelOfASession(t *testing.T) {
 		t.Errorf("--new printed %s", out)
 	}
 	run("", "archive", "-")
-	if out := run("", "chat"); !strings.Contains(out, "this session is archived; to list it again: firn archive --undo ") {
-		t.Errorf("a chat in an archived session printed %s", out)
+	if out := run("", "chat"); !strings.Contains(out, " is archived; to resume it: firn chat -r ") || !strings.Contains(out, "new session") {
+		t.Errorf("a chat in a project with an archived session printed %s", out)
 	}
 }

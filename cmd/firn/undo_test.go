@@ -139,8 +139,9 @@ func TestEveryCommandHasUndo(t *testing.T) {
 	}
 }
 
-// TestUndo runs each command that can be undone, then the line that it printed, and
-// compares all that can be seen: before, changed, and as before.
+// TestUndo runs each command that can be undone with --home, then the line that it printed,
+// which must have that flag too, and compares all that can be seen: before, changed, and as
+// before.
 func TestUndo(t *testing.T) {
 	t.Parallel()
 	for _, u := range undoable {
@@ -151,7 +152,9 @@ func TestUndo(t *testing.T) {
 				h.must(line)
 			}
 			before := h.visible()
-			out := h.must(u.run)
+			elsewhere := *h
+			elsewhere.env = t.TempDir()
+			out := elsewhere.must("--home " + h.dir + " " + u.run)
 			if changed := h.visible(); changed == before {
 				t.Fatalf("it changed nothing and printed\n%s", out)
 			}
@@ -160,7 +163,7 @@ func TestUndo(t *testing.T) {
 				t.Fatalf("it printed no undo:\n%s", out)
 			}
 			line, _, _ := strings.Cut(undo, "\n")
-			text := h.must(line)
+			text := elsewhere.must(line)
 			if diff := cmp.Diff(strings.Split(before, "\n"), strings.Split(h.visible(), "\n")); diff != "" {
 				t.Errorf("firn %s printed\n%s\nand its undo %q printed\n%s\nwhat is different afterwards (-before +after):\n%s", u.run, out, line, text, diff)
 			}
@@ -207,6 +210,8 @@ type undoHome struct {
 	t     *testing.T
 	dir   string
 	names map[string]string
+	// env is the FIRN_HOME of commands; the home if it is empty.
+	env string
 }
 
 // firstUndoHome makes the home that all others are copied from.
@@ -233,7 +238,12 @@ func newUndoHome(t *testing.T) *undoHome {
 	if err != nil {
 		t.Fatal(err)
 	}
-	h := &undoHome{t: t, dir: filepath.Join(t.TempDir(), "home"), names: make(map[string]string)}
+	parent, err := os.MkdirTemp("", "undo") // t.TempDir has the test's name, and so names that are replaced
+	if err != nil {
+		t.Fatal(err)
+	}
+	t.Cleanup(func() { os.RemoveAll(parent) })
+	h := &undoHome{t: t, dir: filepath.Join(parent, "home"), names: make(map[string]string)}
 	if err := os.CopyFS(h.dir, os.DirFS(first)); err != nil {
 		t.Fatal(err)
 	}
@@ -258,12 +268,16 @@ func newUndoHome(t *testing.T) *undoHome {
 func (h *undoHome) must(line string) string {
 	h.t.Helper()
 	if strings.Contains(line, "NOTE") {
-		h.names["NOTE"] = regexp.MustCompile(`agent/\S+`).FindString(h.must("memory ls"))
+		h.names["NOTE"] = regexp.MustCompile(`agent/\S+`).FindString(h.must("--home " + h.dir + " memory ls"))
 	}
 	line = regexp.MustCompile(`\b(ONEID|TWOID|ONE|TWO|ANSWER|NOTE)\b`).ReplaceAllStringFunc(line, func(name string) string { return h.names[name] })
 	line = regexp.MustCompile(` (#\d+)`).ReplaceAllString(line, " '$1'")
 	cmd := exec.Command("sh", "-c", "firn "+line)
-	cmd.Env = append(os.Environ(), "FIRN_HOME="+h.dir, "FIRN_MODEL=", "EDITOR=sed -i s/tea/coffee/", "VISUAL=")
+	home := h.env
+	if home == "" {
+		home = h.dir
+	}
+	cmd.Env = append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "EDITOR=sed -i s/tea/coffee/", "VISUAL=")
 	out, err := cmd.CombinedOutput()
 	if err != nil {
 		h.t.Fatalf("firn %s: %v\n%s", line, err, out)

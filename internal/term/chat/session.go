@@ -28,11 +28,11 @@ func (c opener) choose(ctx context.Context) error {
 	case c.o.Resume == Pick:
 		s, err = c.pickFirst(ctx)
 	case c.o.Resume == latestSession:
-		s, err = c.latest(ctx, "")
+		s, err = c.latest(ctx, c.latestOfAll)
 	case c.o.Resume != "":
 		s, err = c.find(ctx, "", c.o.Resume)
 	case c.o.Continue:
-		s, err = c.latest(ctx, c.o.Project)
+		return c.chooseLatest(ctx)
 	default:
 		return c.chooseByKey(ctx)
 	}
@@ -108,6 +108,10 @@ func (c opener) chooseByKey(ctx context.Context) (err error) {
 	if c.o.New {
 		return planFirst(ctx, c.chat, agentIn(c.key), s.ID)
 	}
+	if s.Archived && c.isProjects() {
+		c.notePassed(s)
+		return planFirst(ctx, c.chat, agentIn(c.key), s.ID)
+	}
 	c.id, c.isVerbose = s.ID, s.State != nil && s.State.Verbose == "on"
 	c.noteArchived(s)
 	return nil
@@ -158,52 +162,6 @@ func (c *chat) moveHead(ctx context.Context) error {
 
 // mainKey returns the key of an agent's main session.
 func mainKey(agentName string) string { return "agent:" + agentName + ":main" }
-
-// latest returns the agent's most recently updated session of a project, or of all if the
-// project is empty. It skips automated sessions, and prints that. Without an Agent option it
-// falls back to the sessions of all agents.
-func (c opener) latest(ctx context.Context, project string) (wire.Session, error) {
-	agentName := cmp.Or(c.o.Agent, "main")
-	s, err := c.latestInteractive(ctx, agentName, project)
-	if errors.Is(err, firn.ErrNotFound) && c.o.Agent == "" {
-		// A session folder of another tool has no firn agents.
-		if other, err := c.latestInteractive(ctx, "", project); !errors.Is(err, firn.ErrNotFound) {
-			return other, err
-		}
-	}
-	return s, err
-}
-
-// latestInteractive returns the latest session that is not automated, of an agent or of
-// all.
-func (c opener) latestInteractive(ctx context.Context, agentName, project string) (wire.Session, error) {
-	var passed []firn.ID
-	for s, err := range c.client.Sessions(ctx, client.Query{Agent: agentName, Under: project}) {
-		if err != nil {
-			return wire.Session{}, err
-		}
-		if isAutomated(s.Key) {
-			passed = append(passed, s.ID)
-			continue
-		}
-		if len(passed) > 0 {
-			c.screen.printf("skipped %s of jobs, hooks or agents; latest %s (-r)", prose.Plural(len(passed), "newer session"), passed[0])
-		}
-		return s, nil
-	}
-	missing := &Problem{
-		Err:  failure.Of(firn.ErrNotFound, "agent %s has no session to resume", prose.Clean(cmp.Or(agentName, "main"))),
-		Hint: "run firn chat to start one",
-	}
-	if project != "" {
-		missing.Err = failure.Of(firn.ErrNotFound, "there is no session to resume in %s", c.place(project))
-		missing.Hint += "; -r chooses from all sessions"
-	}
-	if len(passed) > 0 {
-		missing.Hint += fmt.Sprintf("; firn chat -r %s resumes one started by a job, hook or agent", passed[0])
-	}
-	return wire.Session{}, missing
-}
 
 // isAutomated reports whether a key belongs to a cron job, a hook, or a sub-agent.
 func isAutomated(key string) bool {

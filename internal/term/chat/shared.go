@@ -9,6 +9,7 @@ import (
 	"firn.dev"
 	"firn.dev/internal/base/route"
 	"firn.dev/internal/render/prose"
+	"firn.dev/wire"
 )
 
 // sharedProject connects the sessions of a project on several machines, whose directories
@@ -40,24 +41,41 @@ func (c opener) repositoryKey(agentName string) string {
 	return k.String()
 }
 
-// fromElsewhere chooses the session of the repository if it was started in a directory that
-// is not on this machine. Another clone on this machine has a session of its own.
+// fromElsewhere chooses the session of the repository if it was started on another machine.
 func (c opener) fromElsewhere(ctx context.Context) (bool, error) {
-	key := c.repositoryKey(cmp.Or(c.o.Agent, "main"))
-	if key == "" || c.o.New {
+	if c.o.New {
 		return false, nil
 	}
-	s, err := c.client.Session(ctx, "@"+key)
-	if errors.Is(err, firn.ErrNotFound) {
-		return false, nil
-	}
-	if err != nil || s.Hidden || s.CWD == "" || isDirectory(s.CWD) {
+	s, found, err := c.sessionElsewhere(ctx)
+	if !found || err != nil {
 		return false, err
+	}
+	if s.Archived {
+		c.notePassed(s)
+		return false, nil
 	}
 	c.id, c.name = s.ID, cmp.Or(s.Agent, "main")
 	c.isVerbose = s.State != nil && s.State.Verbose == "on"
 	c.shared.from = s.CWD
 	return true, nil
+}
+
+// sessionElsewhere returns the session of the repository if it was started in a directory that
+// is not on this machine, unless it was removed. Another clone on this machine has a session of
+// its own.
+func (c opener) sessionElsewhere(ctx context.Context) (s wire.Session, found bool, err error) {
+	key := c.repositoryKey(cmp.Or(c.o.Agent, "main"))
+	if key == "" {
+		return s, false, nil
+	}
+	s, err = c.client.Session(ctx, "@"+key)
+	if errors.Is(err, firn.ErrNotFound) {
+		return s, false, nil
+	}
+	if err != nil || s.Hidden || s.CWD == "" || isDirectory(s.CWD) {
+		return s, false, err
+	}
+	return s, true, nil
 }
 
 func isDirectory(name string) bool {

@@ -106,7 +106,7 @@ func (p adoptCommands) installWatch(ctx context.Context, args []string, link boo
 	for _, command := range s.start { // what only the last one needs may fail, as unloading a service that is not loaded
 		failed = manage(ctx, command)
 	}
-	return p.print(map[string]any{"file": s.path, "started": failed == nil, "undo": undo}, func() string {
+	return p.print(map[string]any{"file": s.path, "started": failed == nil, "undo": p.again(undo)}, func() string {
 		note := ""
 		if before != nil && string(before) != text {
 			note = "it replaces a service with other arguments\n"
@@ -178,7 +178,7 @@ func (p adoptCommands) uninstallWatch(ctx context.Context) error {
 	if err := (vfs.OS{}).Remove(s.path); err != nil {
 		return err
 	}
-	return p.print(map[string]any{"file": s.path, "stopped": failed == nil, "undo": again}, func() string {
+	return p.print(map[string]any{"file": s.path, "stopped": failed == nil, "undo": p.again(again)}, func() string {
 		note := ""
 		if failed != nil {
 			note = fmt.Sprintf("if it runs, it stops at logout: %s\n", prose.OneLine(failed.Error(), 200))

@@ -47,13 +47,14 @@ prompt, it ends the chat, as Ctrl-D does.
 A chat resumes the session of this project: the git repository or worktree of
 the current directory (or of --workspace), or else the directory. Its key is
 agent:<agent>:project:<directory>. --new starts another session for the
-project, with the default model; the previous one is kept. -c resumes the latest session of the project,
-whatever its key; -r resumes any session, and without a name lets you choose one:
+project, with the default model; the previous one is kept. -c resumes the latest
+session that was started in the project, whatever its key, or else one that was
+continued there; -r resumes any session, and without a name lets you choose one:
 type to search titles, first messages, directories and contents; Tab switches
 between this project and all sessions. If several clients use a session, each
 shows what the others say. --main uses the agent's main session,
-which is the same in all directories, and --key the session of a key. At a
-terminal, firn without a command is firn chat; firn -c and firn -r work too.
+which is the same in all directories, and --key the session of a key. An archived
+session is resumed only if it is named by -r, --key or --main. At a terminal, firn without a command is firn chat; firn -c and firn -r work too.
 
 At a terminal, lines are edited as in a shell: history (arrows, Ctrl-R; saved in
 the home, except lines that begin with a space), word movement, Ctrl-A E K U W Y.
@@ -259,7 +260,7 @@ func (p chatCommands) chatClient(cmd *cobra.Command, f chatFlags, o *chat.Option
 	}
 	o.Own = f.print && !f.New && !f.main && f.Key == ""
 	o.Local = local.Machine{Dir: dir, Env: p.env}
-	o.Remember, o.Forget, o.Notes = remembering(c), forgetting(c), noting(c)
+	o.Remember, o.Forget, o.Notes = p.remembering(c), p.forgetting(c), noting(c)
 	p.addExport(o)
 	chosen.addModels(o, projectRoot(dir))
 	if f.print {

@@ -113,12 +113,12 @@ type program struct {
 	build          Build
 
 	// The flags of every command.
-	home     string
-	address  string
-	store    string
-	inPlace  bool
+	location
 	json     bool
 	progress bool
+
+	// reads is set while a command runs that changes no sessions.
+	reads bool
 }
 
 // root returns the root command with all others.
@@ -377,13 +377,19 @@ func none(cmd *cobra.Command, args []string) error {
 	return usage(cmd, "firn %s takes no arguments", cmd.Name())
 }
 
-// print prints a result, as JSON with --json and else as text.
+// print prints a result, as JSON with --json and else as text. The text of a command that
+// reads may quote lines of others; that of the others gets the global flags in the line that
+// undoes them.
 func (p *program) print(result any, text func() string) error {
 	var err error
 	if p.json {
 		err = writeJSON(p.stdout, "  ", result)
 	} else {
-		_, err = io.WriteString(p.stdout, text())
+		out := text()
+		if !p.reads {
+			out = p.repeatFlags(out)
+		}
+		_, err = io.WriteString(p.stdout, out)
 	}
 	if err != nil {
 		return fmt.Errorf("print result: %w", err)

@@ -111,7 +111,7 @@ func TestInterrupted(t *testing.T) {
 
 func TestHomeDir(t *testing.T) {
 	env := map[string]string{"HOME": "/u", "FIRN_HOME": "/f"}
-	p := &program{env: func(name string) string { return env[name] }, home: "/h"}
+	p := &program{env: func(name string) string { return env[name] }, location: location{home: "/h"}}
 	for _, want := range []string{"/h", "/f", filepath.Join("/u", ".firn")} {
 		if got, err := p.homeDir(); got != want || err != nil {
 			t.Errorf("the home is %s, %v; want %s", got, err, want)

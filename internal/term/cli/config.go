@@ -130,7 +130,7 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 			return p.settingsWith(map[string]string{path: value})
 		}
 	}
-	undo := p.undoOfSetting(ctx, s, path)
+	undo := p.again(p.undoOfSetting(ctx, s, path))
 	now, err := change(path, value)
 	if err != nil {
 		return &hinted{err, settingHint(path, value)}
@@ -206,7 +206,7 @@ func (p configCommands) configUnsetCommand() *cobra.Command {
 			if err != nil {
 				return err
 			}
-			undo := p.undoOfSetting(cmd.Context(), s, args[0])
+			undo := p.again(p.undoOfSetting(cmd.Context(), s, args[0]))
 			now, err := s.Unset(args[0])
 			if err != nil {
 				return &hinted{err, "to list the settings of the file: firn config get"}

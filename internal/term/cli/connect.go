@@ -89,6 +89,7 @@ const closeWait = 5 * time.Second
 func (p *program) with(why purpose, do func(ctx context.Context, c *client.Client, args []string) error) func(*cobra.Command, []string) error {
 	return func(cmd *cobra.Command, args []string) (err error) {
 		o := GatewayOptions{ReadOnly: why != mayChange || onlyPlans(cmd)}
+		p.reads = o.ReadOnly
 		if why == measuring || why == modeling {
 			if dir, err := (&chatFlags{}).directory(); err == nil {
 				o.Tools = &Tools{Workspace: dir}

@@ -1,6 +1,7 @@
 package cli
 
 import (
+	"cmp"
 	"context"
 	"fmt"
 	"path/filepath"
@@ -130,12 +131,16 @@ func (p overviewCommands) ls(ctx context.Context, c *client.Client, q client.Que
 	}
 	if len(page.Items) == 0 {
 		return p.print(page, func() string {
-			return wrapText(p.noSessions(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), columnsOf(p.stdout))
+			note := p.elsewhereNote(ctx, c, q)
+			if note != "" {
+				note = "no sessions of this directory\n" + note
+			}
+			return wrapText(cmp.Or(note, p.noSessions(ctx, c, q))+removeCommands(p).binNote(ctx, c, q), columnsOf(p.stdout))
 		})
 	}
 	return p.print(page, func() string {
 		width := columnsOf(p.stdout)
-		return p.lsText(page, q, most, width) + wrapText(p.archivedNote(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), width)
+		return p.lsText(page, q, most, width) + wrapText(p.elsewhereNote(ctx, c, q)+p.archivedNote(ctx, c, q)+removeCommands(p).binNote(ctx, c, q), width)
 	})
 }
 

@@ -179,7 +179,7 @@ func (p protocolCommands) mcpApprove(cmd *cobra.Command, sure string, plan bool)
 	if err := project.Approve(true); err != nil {
 		return err
 	}
-	a.Undo = "firn mcp revoke"
+	a.Undo = p.again("firn mcp revoke")
 	return p.print(a, func() string {
 		text := fmt.Sprintf("approved %s\nundo: %s\n", what, a.Undo)
 		if !asks {
@@ -214,8 +214,8 @@ func (p protocolCommands) mcpRevokeCommand() *cobra.Command {
 			if err := project.Approve(false); err != nil {
 				return err
 			}
-			if a.Undo = "firn mcp approve"; project.Approved { // a file that changed must be reviewed
-				a.Undo = a.sure()
+			if a.Undo = p.again("firn mcp approve"); project.Approved { // a file that changed must be reviewed
+				a.Undo = p.again(a.sure())
 			}
 			return p.print(a, func() string { return fmt.Sprintf("revoked %s\nundo: %s\n", visible(a.File), a.Undo) })
 		},

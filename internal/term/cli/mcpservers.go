@@ -212,7 +212,7 @@ func (p protocolCommands) mcpAdd(cmd *cobra.Command, f mcpAddFlags, name string,
 	if _, err := s.Set(config.JoinPath("mcp_servers", name), mcpTable(m)); err != nil {
 		return &hinted{err, "docs/configuration.md describes mcp_servers"}
 	}
-	change := mcpChange{Name: name, File: s.Path(), Undo: "firn mcp rm " + quote(name), done: "added"}
+	change := mcpChange{Name: name, File: s.Path(), Undo: p.again("firn mcp rm " + quote(name)), done: "added"}
 	return p.print(change, change.text)
 }
 
@@ -320,7 +320,7 @@ func (p protocolCommands) mcpRemoveCommand() *cobra.Command {
 			if _, err := s.UnsetTable(at); err != nil {
 				return err
 			}
-			change := mcpChange{Name: name, File: s.Path(), Undo: "firn config set " + quote(at) + " " + quote(old), done: "removed"}
+			change := mcpChange{Name: name, File: s.Path(), Undo: p.again("firn config set " + quote(at) + " " + quote(old)), done: "removed"}
 			return p.print(change, change.text)
 		},
 	}

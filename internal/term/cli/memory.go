@@ -278,19 +278,19 @@ func keptText(at wire.MemoryPlace, k wire.Remembered) string {
 }
 
 // remembering, forgetting and noting return the chat's functions for notes.
-func remembering(c *client.Client) func(context.Context, string, string) (string, error) {
+func (p chatCommands) remembering(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, text string) (string, error) {
 		at := wire.MemoryPlace{Agent: agent}
 		kept, err := c.Memory.Remember(ctx, at, wire.NewNote{Text: text})
-		return keptText(at, kept), err
+		return p.repeatFlags(keptText(at, kept)), err
 	}
 }
 
-func forgetting(c *client.Client) func(context.Context, string, string) (string, error) {
+func (p chatCommands) forgetting(c *client.Client) func(context.Context, string, string) (string, error) {
 	return func(ctx context.Context, agent, what string) (string, error) {
 		at := wire.MemoryPlace{Agent: agent}
 		change, err := c.Memory.Forget(ctx, at, what)
-		return "removed; undo: " + undoMemory(at, change.ID), err
+		return "removed; undo: " + p.again(undoMemory(at, change.ID)), err
 	}
 }
 

@@ -310,7 +310,7 @@ type modelChange struct {
 // keepModel saves the choice of a model.
 func (p *program) keepModel(ctx context.Context, s *config.Settings, id, project string) (modelChange, error) {
 	path, flag := modelPath(s, project)
-	change := modelChange{Model: id, Project: project, File: s.Path(), Undo: "firn model unset" + flag}
+	change := modelChange{Model: id, Project: project, File: s.Path(), Undo: p.again("firn model unset" + flag)}
 	if old, ok := s.InFile(path); ok {
 		change.Undo = modelCommands{p}.undoOfModel(ctx, s, old, flag)
 	}
@@ -336,7 +336,7 @@ func (p modelCommands) undoOfModel(ctx context.Context, s *config.Settings, old,
 	if !p.isKnownModel(ctx, s, old) {
 		return ""
 	}
-	return "firn model set " + quote(old) + flag
+	return p.again("firn model set " + quote(old) + flag)
 }
 
 func (p modelCommands) setModel(ctx context.Context, name string, project bool) error {

@@ -70,6 +70,21 @@ const shortestEntry = 4
 
 // node finds an entry of a session.
 func (p *program) node(ctx context.Context, c *client.Client, id firn.ID, ref string) (wire.Node, error) {
+	return nodeIf(ctx, c, id, ref, func(wire.Node) bool { return true })
+}
+
+// visibleNode is like node, but HEAD and HEAD~n are the last message there that is not hidden, and
+// not a record such as a title or a tombstone.
+func visibleNode(ctx context.Context, c *client.Client, id firn.ID, ref string) (wire.Node, error) {
+	n, err := nodeIf(ctx, c, id, ref, func(n wire.Node) bool { return n.Role != "" && !n.Hidden })
+	if isHead := strings.HasPrefix(ref, "HEAD"); isHead && wire.KindOf(err) == wire.NotFound {
+		return n, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no visible message at %s", id, ref), Hint: "to list the entries: firn tree " + string(id)}
+	}
+	return n, err
+}
+
+// nodeIf finds an entry of a session. HEAD and HEAD~n are the last entry there that fits.
+func nodeIf(ctx context.Context, c *client.Client, id firn.ID, ref string, fits func(wire.Node) bool) (wire.Node, error) {
 	w, err := parseEntryRef(ref)
 	if err != nil {
 		return wire.Node{}, err
@@ -85,7 +100,7 @@ func (p *program) node(ctx context.Context, c *client.Client, id firn.ID, ref st
 				return n, nil
 			}
 		case w.turns >= 0:
-			if n.OnPath && left == 0 {
+			if n.OnPath && left <= 0 && fits(n) {
 				return n, nil
 			}
 			if n.OnPath && n.Role == firn.RoleUser {

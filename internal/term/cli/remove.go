@@ -24,7 +24,9 @@ func (p removeCommands) archiveCommand() *cobra.Command {
 		GroupID: "sessions",
 		Short:   "Archive sessions: hide them from lists",
 		Long: `Archive sessions: hide them from lists. --undo lists them again. Archived
-sessions can be read and resumed as before.
+sessions can be read as before, and resumed by name with firn chat -r, --key or
+--main. firn chat without them starts a new session for the project, and -c
+resumes the latest one that is not archived.
 
 ` + sessionHelp,
 		Example: "  firn archive 0198c5a2\n  firn archive --undo 0198c5a2", Args: args(1, -1, "one or more sessions"), ValidArgsFunction: p.completeSession(true),
@@ -77,7 +79,8 @@ func (p removeCommands) rmCommand() *cobra.Command {
 		Long: `Hide sessions: they are no longer listed, and no byte is removed. --bin moves
 their files to the trash bin of the home. With --entry, or with '#220' or
 HEAD~2 after the session, hide only that entry: it is no longer sent to the
-model. firn restore undoes all of this; only firn purge erases.
+model. HEAD is the last message that is not hidden. firn restore undoes all of
+this; only firn purge erases.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn rm 0198c5a2\n  firn rm - --entry '#220'", Args: args(1, -1, "one or more sessions"), ValidArgsFunction: p.completeSession(true),
@@ -153,7 +156,7 @@ func (p removeCommands) hide(ctx context.Context, c *client.Client, ref string, 
 	if err != nil {
 		return err
 	}
-	n, err := p.node(ctx, c, s.ID, h.Entry)
+	n, err := visibleNode(ctx, c, s.ID, h.Entry)
 	if err != nil {
 		return err
 	}
@@ -261,7 +264,8 @@ func (p removeCommands) purgeCommand() *cobra.Command {
 that removes messages, and it cannot be undone. Notes based only on the erased
 entries, titles made from them, and matching lines in the input history are
 erased too. Copies out of reach are listed. A receipt without content remains.
-To confirm, repeat the full id of the session with --sure.
+To confirm, repeat the full id of the session with --sure. HEAD is the last
+message that is not hidden.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn purge 0198c5a2 --plan\n  firn purge 0198c5a2 --sure 0198c5a2-5f6e-7abc-8def-0123456789ab", Args: args(1, -1, "a session and optionally entries"), ValidArgsFunction: p.completeSession(false),
@@ -286,7 +290,7 @@ func (p removeCommands) purge(ctx context.Context, c *client.Client, cmd *cobra.
 	id := s.ID
 	what := "session " + string(id)
 	for _, ref := range args[1:] {
-		n, err := p.node(ctx, c, id, ref)
+		n, err := visibleNode(ctx, c, id, ref)
 		if err != nil {
 			return err
 		}

@@ -2,7 +2,10 @@ package cli
 
 import (
 	"bufio"
+	"cmp"
+	"context"
 	"errors"
+	"fmt"
 	"io"
 	"net"
 	"net/url"
@@ -10,7 +13,10 @@ import (
 	"path/filepath"
 	"strings"
 
+	"firn.dev/client"
+	"firn.dev/internal/base/route"
 	"firn.dev/internal/ops/sessionsync"
+	"firn.dev/internal/render/prose"
 )
 
 // syncedRepository returns the address of the remote of a project's git repository if the
@@ -24,6 +30,26 @@ func syncedRepository(home, root string) string {
 		return "" // firn sync reports the error
 	}
 	return repositoryAddress(root)
+}
+
+// elsewhereNote returns a line about the session of a directory's repository that was started
+// on another machine, and how to list the sessions of that directory; empty if there is none.
+func (p overviewCommands) elsewhereNote(ctx context.Context, c *client.Client, q client.Query) string {
+	if q.Directory == "" {
+		return ""
+	}
+	key, err := route.RepositoryKey(cmp.Or(q.Agent, "main"), syncedRepository(chatCommands(p).knownHome(), projectRoot(q.Directory)))
+	if err != nil {
+		return ""
+	}
+	s, err := c.Session(ctx, "@"+key.String())
+	if err != nil || s.Hidden || s.CWD == "" { // on errors the note is left out
+		return ""
+	}
+	if _, err := os.Stat(s.CWD); err == nil { // it is another directory of this machine
+		return ""
+	}
+	return fmt.Sprintf("%s%s, of the same repository, was started on another machine: firn ls --cwd %s\n", prose.Short(s.ID), quotedName(nameOf(s)), quote(prose.Clean(s.CWD)))
 }
 
 // repositoryAddress returns the address of the remote of the git repository at root: that of

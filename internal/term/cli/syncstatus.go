@@ -328,7 +328,7 @@ func (p syncCommands) exclude(ctx context.Context, on bool, id firn.ID, e exclud
 		if !changed {
 			return fmt.Sprintf("%s already %s; no changes made\n", what, state)
 		}
-		return fmt.Sprintf("%s %s\nundo: firn sync %s %s\n", what, state, back, undo)
+		return fmt.Sprintf("%s %s\nundo: %s\n", what, state, p.again("firn sync "+back+" "+undo))
 	})
 }
 

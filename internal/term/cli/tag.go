@@ -93,7 +93,7 @@ const dropFlag = "drop"
 func tagArgs(args []string) []string {
 	at := 0
 	for at < len(args) && (strings.HasPrefix(args[at], "-") || args[at] == "sessions") {
-		if args[at] == "--home" || args[at] == "--gateway" {
+		if args[at] == "--home" || args[at] == "--gateway" || args[at] == "--store" {
 			at++ // skip its value
 		}
 		at++
