@@ -17,6 +17,7 @@
 #   make soak    the kill -9 tests, KILLS times
 #   make soak-cluster  three gateways on three servers, killed and with flipped bytes, for SOAK=1h
 #   make soak-hour  one gateway under mixed load and faults, for SOAK=1h (soak-short: each fault once)
+#   make soak-sync  three machines that sync through a full, stalled and damaged disk, killed, for SOAK=1h
 #   make promise check the guarantees with a session of 10 GB, killed on a full disk in a tool call and a compaction
 #   make web     rebuild the web bundle after a change in internal/door/webui/src
 #   make docs    regenerate docs/cli.md, json.md, api.md and configuration.md from the code
@@ -48,7 +49,7 @@ PROMISE ?= 10000
 BENCHFLAGS ?=
 
 .DEFAULT_GOAL := build
-.PHONY: bench-recall build run demo help quick words test test-all interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour promise fmt setup web check-web
+.PHONY: bench-recall build run demo help quick words test test-all interop-all flakes check bench check-bench bench-peers fuzz soak soak-cluster soak-short soak-hour soak-sync promise fmt setup web check-web
 .PHONY: site check-format check-vet check-release check-static check-race race check-holes release release-check upgrade docs
 
 build:
@@ -174,6 +175,10 @@ soak-short:
 
 soak-hour:
 	$(GO) run ./proving/soak -for $(SOAK) $(SOAKFLAGS)
+
+# Afterwards all machines must have every message and note once, and show the same.
+soak-sync:
+	$(GO) run ./proving/soak -sync -for $(SOAK) $(SOAKFLAGS)
 
 # Checks firn's main guarantees in one scenario with a session of PROMISE megabytes.
 promise:

@@ -28,12 +28,13 @@ func (g *sessionEditor) Rewind(ctx context.Context, id firn.ID, m wire.Move) (wi
 	if err := g.CheckExists(ctx, id); err != nil {
 		return wire.Moved{}, err
 	}
-	if err := g.lanes.mustBeIdle(id, "rewind"); err != nil {
+	leave, err := g.lanes.hold(ctx, id, "rewind")
+	if err != nil {
 		return wire.Moved{}, err
 	}
+	defer leave()
 	to := firn.Root
 	if m.To != firn.Root {
-		var err error
 		if to, err = g.FindEntry(ctx, id, ref); err != nil {
 			return wire.Moved{}, err
 		}

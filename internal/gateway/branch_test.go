@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"context"
 	"encoding/json"
 	"fmt"
 	"slices"
@@ -365,4 +366,27 @@ func randomChange(t *testing.T, r *room, id firn.ID, rnd *dice) {
 	case 6:
 		got(r.Label(r.ctx, id, wire.Label{Entry: string(some), Name: fmt.Sprint("name ", rnd.n(3))}))(t)
 	}
+}
+
+// TestRewindDuringTurnElsewhere checks that a turn that another process runs keeps its branch.
+func TestRewindDuringTurnElsewhere(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		id := r.talk(2)
+		runs, left := true, 0
+		r.core.Enter = func(ctx context.Context, _ firn.ID, waits func()) (func(), error) {
+			if !runs {
+				return func() { left++ }, nil
+			}
+			waits()
+			<-ctx.Done()
+			return nil, context.Cause(ctx)
+		}
+		if _, err := r.Rewind(r.ctx, id, wire.Move{Back: 1}); wire.KindOf(err) != wire.Busy {
+			t.Errorf("rewound: %v", err)
+		}
+		runs = false
+		if moved := got(r.Rewind(r.ctx, id, wire.Move{Back: 1}))(t); moved.To != "answer-1" || left != 1 {
+			t.Errorf("it moved to %+v, and released the session %d times", moved, left)
+		}
+	})
 }

@@ -23,9 +23,11 @@ func (g *sessionEditor) MergeStored(ctx context.Context, id firn.ID, m wire.Merg
 	if g.Source == nil {
 		return wire.Merged{}, notCopied()
 	}
-	if err := g.lanes.mustBeIdle(id, "sync"); err != nil {
+	leave, err := g.lanes.hold(ctx, id, "sync")
+	if err != nil {
 		return wire.Merged{}, err
 	}
+	defer leave()
 	r, err := merge.Run(redact.Verbatim(ctx), g.Store, id, m.Expect, m.Head, convert.Lines(body, g.MaxLine))
 	var conflict *store.Conflict
 	if errors.As(err, &conflict) {

@@ -153,6 +153,7 @@ type sessionEditor struct {
 		startingReset(ctx context.Context, id firn.ID) (resetMark, error)
 	}
 	lanes interface {
+		hold(ctx context.Context, id firn.ID, what string) (leave func(), err error)
 		mustBeIdle(id firn.ID, what string) error
 		running(id firn.ID) bool
 	}

@@ -217,10 +217,29 @@ func (g *keyTable) resolveKey(ctx context.Context, key string) (firn.ID, error) 
 	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("key %q has no session", view.Clip(key)), Hint: "to list keys: firn keys ls"}
 }
 
-// mustBeIdle returns an error if a turn of the session is running.
+// hold keeps other processes from starting a turn of the session until leave is called. It fails
+// if a turn is running, here or in another process.
+func (g *lanes) hold(ctx context.Context, id firn.ID, what string) (leave func(), err error) {
+	if err := g.mustBeIdle(id, what); err != nil {
+		return nil, err
+	}
+	if g.Enter == nil {
+		return func() {}, nil
+	}
+	ctx, cancel := context.WithCancelCause(ctx)
+	defer cancel(nil)
+	return g.Enter(ctx, id, func() { cancel(turnRuns(id, what)) })
+}
+
+// mustBeIdle returns an error if a turn of the session is running in this process.
 func (g *lanes) mustBeIdle(id firn.ID, what string) error {
 	if !g.atWork(id) {
 		return nil
 	}
+	return turnRuns(id, what)
+}
+
+// turnRuns is the error of a change that has to wait for a turn.
+func turnRuns(id firn.ID, what string) error {
 	return &wire.Problem{Kind: wire.Busy, Message: fmt.Sprintf("%s session %s: a turn is running", what, id), Hint: "wait for the answer, or stop the turn"}
 }

@@ -12,6 +12,11 @@
 // It checks that the session can be resumed, searched, compacted, undone and continued, and
 // that writes to a full disk fail with a reason.
 //
+// With -sync it runs three homes instead, whose commands talk, change titles and notes, and sync
+// through a target all the time. Commands are killed, and the target is full, stalls, and loses
+// and cuts files. When all have synced until nothing changes, every acknowledged message and note
+// must exist once on each machine, and all must show the same.
+//
 // It runs on Linux. Mounting a disk requires root; clock jumps require amd64. The summary
 // lists the faults that could not be tried; if $CI is set, they fail the run.
 package main

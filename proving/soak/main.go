@@ -30,6 +30,7 @@ func run() error {
 	flag.Uint64Var(&o.Seed, "seed", uint64(time.Now().UnixNano()), "what the order of faults depends on")
 	flag.DurationVar(&o.Pause, "pause", o.Pause, "how long it is quiet between two faults, about")
 	size := flag.Int64("promise", 0, "instead: a session of so many megabytes, killed on a full disk in a tool call and in a compaction, and all that is promised of it")
+	syncing := flag.Bool("sync", false, "instead: three machines that sync through a target, which is filled, stopped and damaged, while they are killed")
 	flag.Parse()
 	ctx, stop := signal.NotifyContext(context.Background(), os.Interrupt, syscall.SIGTERM)
 	defer stop()
@@ -59,6 +60,9 @@ func run() error {
 		}
 		return keepPromise(ctx, o, bytes, d)
 	}
+	if *syncing {
+		return syncAndReport(ctx, o)
+	}
 	s, err := soakFor(ctx, o)
 	if err != nil {
 		return err
@@ -69,6 +73,19 @@ func run() error {
 	}
 	if !s.OK {
 		return fmt.Errorf("%d complaints; the home and the log of the gateway are in %s", len(s.Complaints), o.Dir)
+	}
+	return nil
+}
+
+// syncAndReport runs the machines that sync, and prints the result.
+func syncAndReport(ctx context.Context, o options) error {
+	s, err := syncFor(ctx, o)
+	if err != nil {
+		return err
+	}
+	fmt.Print(s.table())
+	if s.ledger.failed() {
+		return fmt.Errorf("%d complaints; the homes are in %s", len(s.ledger.complaints), o.Dir)
 	}
 	return nil
 }

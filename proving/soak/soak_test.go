@@ -96,3 +96,19 @@ func TestGrown(t *testing.T) {
 		}
 	}
 }
+
+// TestSyncDifferences checks that machines that differ are noticed.
+func TestSyncDifferences(t *testing.T) {
+	a := map[string]string{"session x": "e1", "notes": "- one\n"}
+	for _, c := range []struct {
+		b    map[string]string
+		want int
+	}{
+		{map[string]string{"session x": "e1", "notes": "- one\n"}, 0}, {map[string]string{"session x": "e1"}, 1},
+		{map[string]string{"session x": "e2", "notes": "- one\n"}, 1}, {map[string]string{"session x": "e1", "notes": "- one\n", "session y": "e3"}, 1},
+	} {
+		if got := differences(a, c.b); len(got) != c.want {
+			t.Errorf("%v: %q", c.b, got)
+		}
+	}
+}
