@@ -62,7 +62,7 @@ func (p encryptCommands) changeAccess(f keyFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	result := &changedAccess{Home: home, Undo: previousAccess(m)}
+	result := &changedAccess{Home: home, Undo: p.again(previousAccess(m))}
 	access, err := p.newAccess(home, f, &result.NewIdentity)
 	if err != nil {
 		return err
