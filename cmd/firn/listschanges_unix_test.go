@@ -232,8 +232,8 @@ var libraryChanges = map[string]func(l *lists, st *filestore.Store, id firn.ID) 
 		_, err := st.Append(l.t.Context(), id, store.Any, firn.NewEntry(&firn.Title{Name: l.name("auto"), Source: firn.SourceAuto}))
 		return err
 	},
-	// A session that a program creates with the library alone is not in the catalog before
-	// firn reindex: see docs/design.md. So this one continues existing sessions.
+	// TestListHasSessionsOfTheLibrary creates sessions with the library alone; this one
+	// continues existing sessions.
 	"load": func(l *lists, st *filestore.Store, _ firn.ID) error {
 		id, err := st.Lookup(l.t.Context(), l.key())
 		if err == nil {

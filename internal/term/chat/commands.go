@@ -39,7 +39,7 @@ func commands() []command {
 		{"memory", "[WORDS]", "search notes, or list them", in(memoryCommands.memory)},
 		{"remember", "TEXT", "save a note for all sessions", in(memoryCommands.remember)},
 		{"forget", "NOTE", "remove a note", in(memoryCommands.forget)},
-		{"retry", "", "answer the last message again", (*chat).retry},
+		{"retry", "", "answer the last message, if it is unanswered", (*chat).retry},
 		{"rewind", "[N|ENTRY] [--files] [--summary]", "choose where to go back to; --files restores files too", in(branchCommands.rewind)},
 		{"undo", "", "take back the last turn, with the files that it changed", in(fileCommands.undo)},
 		{"diff", "[PATH]", "show what this session changed in files", in(fileCommands.diff)},

@@ -27,7 +27,7 @@ func (p storeCommands) backupCommand() *cobra.Command {
 		Short:   "Back up a home to one file, verify it, restore it",
 		Long: `Back up a whole home to one file: sessions, keys, notes, settings, tokens,
 receipts and the trash bin. Other processes may write meanwhile. Derived data
-such as the index is left out. Sessions in another store than the home's own
+such as the index is left out. Sessions in a store other than the home's own
 files are included as files, and a restored home keeps them in files.
 
 The backup is a tar archive compressed with zstd, with the checksums of all

@@ -135,7 +135,7 @@ what would be erased, --yes erases it.
 		Example: "  firn bin empty --plan\n  firn bin empty --older-than 30d --yes", Args: args(0, -1, "sessions in the trash bin"),
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&older, "older-than", "", "only sessions moved to the trash bin at least this `long` ago, such as 30d or 12h")
+	flags.StringVar(&older, "older-than", "", "only sessions that have been in the trash bin for at least this `time`, such as 30d or 12h")
 	flags.StringVar(&e.Reason, "reason", "", "`reason` recorded in the receipts")
 	flags.BoolVar(&e.Sure, "yes", false, "erase them")
 	flags.BoolVar(&e.Plan, "plan", false, "print the plan without changing anything")

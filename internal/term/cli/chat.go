@@ -52,14 +52,15 @@ session that was started in the project, whatever its key, or else one that was
 continued there; -r resumes any session, and without a name lets you choose one:
 type to search titles, first messages, directories and contents; Tab switches
 between this project and all sessions. If several clients use a session, each
-shows what the others say. --main uses the agent's main session,
-which is the same in all directories, and --key the session of a key. An archived
-session is resumed only if it is named by -r, --key or --main. At a terminal, firn without a command is firn chat; firn -c and firn -r work too.
+shows the messages of the others. --main uses the agent's main session, which is
+the same in all directories, and --key the session of a key. An archived session
+is resumed only if it is named by -r, --key or --main. At a terminal, firn
+without a command is firn chat; firn -c and firn -r work too.
 
 At a terminal, lines are edited as in a shell: history (arrows, Ctrl-R; saved in
 the home, except lines that begin with a space), word movement, Ctrl-A E K U W Y.
-/ opens a menu of commands. @ completes files of the project, and a file named
-so is sent with the message. !COMMAND runs a command and keeps it in the session.
+/ opens a menu of commands. @ completes files of the project, and sends the
+file with the message. !COMMAND runs a command and keeps it in the session.
 Ctrl-J, Shift-Enter, Alt-Enter or a trailing backslash starts a new line; a long
 paste is shown as a placeholder. Ctrl-G opens $VISUAL or $EDITOR. Esc stops an
 answer, Esc Esc rewinds. docs/keys.md lists all keys.
@@ -145,7 +146,7 @@ func (f *chatFlags) add(cmd *cobra.Command) {
 	flags.BoolVar(&f.shell, "allow-shell", false, "allow the agent to run commands with your permissions (default at a terminal, where each is asked about, and with --approve)")
 	flags.StringVar(&f.Thinking, "thinking", "", "thinking `level` of this chat, off to xhigh; not saved in the session")
 	flags.BoolVar(&f.Ephemeral, "ephemeral", false, "keep this chat in memory only; it is not saved and cannot be resumed")
-	flags.StringVar(&f.Approve, "approve", "", "which tool calls run without asking: a `mode` of read-only, ask, accept-edits, everything (default ask at a terminal, everything with -p and in a pipe, unless defaults.approvals.mode is set)")
+	flags.StringVar(&f.Approve, "approve", "", "which tool calls run without asking, as a `mode`: read-only, ask, accept-edits or everything (default ask at a terminal, everything with -p and in a pipe, unless defaults.approvals.mode is set)")
 	flags.BoolVar(&f.noTools, "no-tools", false, "run the agent without tools")
 }
 

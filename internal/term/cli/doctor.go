@@ -19,8 +19,8 @@ func (p checkCommands) doctorCommand() *cobra.Command {
 		Short:   "Check the home: sessions, permissions, keys, trash bin, logs, disk",
 		Long: `Check a home: verify every session, and check file permissions, keys, the
 trash bin, unfinished work of a purge or power failure, and the disk. Nothing
-is changed. Sessions in another store than the home's own files are checked
-there.
+is changed. Sessions in a store other than the home's own files are
+checked there.
 
 Faults accepted with firn verify --accept do not count.
 

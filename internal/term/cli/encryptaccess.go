@@ -22,12 +22,12 @@ func (p encryptCommands) accessCommand() *cobra.Command {
 		Use: "access", Short: "Change what opens an encrypted home",
 		Long: `Replace the identity and the passphrase that open an encrypted home. The home is
 opened in the usual way first: by the identity file that it has, by firn unlock,
-or by the passphrase, which is asked for. What is not given again no longer opens
-it.
+or by the passphrase, which is asked for. An identity, recipient or passphrase that
+is not given again no longer opens it.
 
-The files are not encrypted again, so this takes no time. Whoever opened the home
-before may have kept its key, and old copies of sealed.json still open with what
-opened them: if an identity was stolen, run firn decrypt and firn encrypt.`,
+The files are not encrypted again, so this takes no time. Anyone who opened the home
+before may have kept its key, and old copies of sealed.json still open as before: if
+an identity was stolen, run firn decrypt and firn encrypt.`,
 		Example: "  firn encrypt access --passphrase\n  firn encrypt access --identity /media/usb/firn.txt --recipient age1…",
 		Args:    args(0, 0, "no arguments"),
 		RunE:    func(*cobra.Command, []string) error { return p.changeAccess(f) },

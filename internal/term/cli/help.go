@@ -64,7 +64,7 @@ var (
 		{Name: "FIRN_CONFIG", Description: "settings file"},
 		{Name: "FIRN_…", Description: "any other setting: its path in capitals, with two underscores for each dot"},
 		{Name: "ANTHROPIC_API_KEY, OPENAI_API_KEY, …", Description: "API keys of providers"},
-		{Name: "VISUAL, EDITOR", Description: "editor for firn memory edit"},
+		{Name: "VISUAL, EDITOR", Description: "editor for firn memory edit, and for Ctrl-G in a chat"},
 		{Name: "NO_COLOR", Description: "if set, output has no colors"},
 	}
 	keptFiles = []manual.Definition{

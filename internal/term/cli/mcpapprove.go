@@ -203,7 +203,7 @@ func (p protocolCommands) confirms(question string) (bool, error) {
 }
 
 func (p protocolCommands) mcpRevokeCommand() *cobra.Command {
-	const short = "Take back the approval of the MCP servers of the project"
+	const short = "Revoke the approval of the MCP servers of the project"
 	return &cobra.Command{
 		Use: "revoke", Short: short, Long: short + mcpApproveLong, Example: "  firn mcp revoke", Args: none,
 		RunE: func(*cobra.Command, []string) error {

@@ -167,7 +167,7 @@ name of a variable with --pass-env or --token-env.`,
 	flags.StringArrayVar(&f.agents, "agent", nil, "an `agent` that can use it (default all)")
 	flags.StringArrayVar(&f.allow, "tool", nil, "a `tool` of the server to enable; * matches any characters (default all)")
 	flags.BoolVar(&f.shared, "shared", false, "allow turns of people from outside and of bound tokens to use it")
-	flags.BoolVar(&f.trustReadOnly, "trust-read-only", false, "trust the server's statement which tools only read; they need no approval")
+	flags.BoolVar(&f.trustReadOnly, "trust-read-only", false, "trust the server's hints about which tools only read; they need no approval")
 	return cmd
 }
 
@@ -345,7 +345,7 @@ func (p protocolCommands) mcpTestCommand() *cobra.Command {
 	return &cobra.Command{
 		Use: "test NAME", Short: "Start an MCP server and list its tools",
 		Long: `Start a server of the settings or of .mcp.json, list its tools with the names that
-agents use, and end it. A server of .mcp.json must be approved before.`,
+agents use, and end it. A server of .mcp.json must be approved first.`,
 		Example: "  firn mcp test files", Args: args(1, 1, "the name of a server"),
 		RunE: func(cmd *cobra.Command, args []string) error { return p.mcpTest(cmd.Context(), args[0]) },
 	}

@@ -79,7 +79,7 @@ name that only one model fits: gpt-5, or sonnet for the latest Claude Sonnet.`,
 func (p modelCommands) modelUnsetCommand() *cobra.Command {
 	var project, all bool
 	cmd := &cobra.Command{
-		Use: "unset", Short: "Take back the choice of a model", Example: "  firn model unset --project", Args: none,
+		Use: "unset", Short: "Remove the choice of a model", Example: "  firn model unset --project", Args: none,
 		RunE: func(cmd *cobra.Command, _ []string) error {
 			if project && all {
 				return usage(cmd, "--project and --all cannot be combined")

@@ -80,7 +80,7 @@ func (p removeCommands) rmCommand() *cobra.Command {
 their files to the trash bin of the home. With --entry, or with '#220' or
 HEAD~2 after the session, hide only that entry: it is no longer sent to the
 model. HEAD is the last message that is not hidden. firn restore undoes all of
-this; only firn purge erases.
+this; only firn purge and firn bin empty erase.
 
 ` + sessionHelp + "\n\n" + entryHelp,
 		Example: "  firn rm 0198c5a2\n  firn rm - --entry '#220'", Args: args(1, -1, "one or more sessions"), ValidArgsFunction: p.completeSession(true),
@@ -260,8 +260,8 @@ func (p removeCommands) purgeCommand() *cobra.Command {
 		Use:     "purge SESSION [ENTRY…]",
 		GroupID: "sessions",
 		Short:   "Permanently erase a session, or entries of it",
-		Long: `Permanently erase a session, or some of its entries. This is the only command
-that removes messages, and it cannot be undone. Notes based only on the erased
+		Long: `Permanently erase a session, or some of its entries. This cannot be undone; only
+this command and firn bin empty remove messages. Notes based only on the erased
 entries, titles made from them, and matching lines in the input history are
 erased too. Copies out of reach are listed. A receipt without content remains.
 To confirm, repeat the full id of the session with --sure. HEAD is the last

@@ -35,8 +35,8 @@ func (p syncCommands) syncCommand() *cobra.Command {
 that all of them can reach: a folder, such as a mounted share, an S3 bucket, or
 a folder on another machine over ssh. Without NAME, sync with every target.
 
-Everything on a target is encrypted and compressed; who can read the target
-sees sizes and times only. Nothing there is ever changed. Entries that are
+Everything on a target is encrypted and compressed; anyone who can read the
+target sees sizes and times only. Nothing there is ever changed. Entries that are
 missing here are added; existing ones are never changed. If a session grew on
 two machines, both branches are kept, and the conversation continues where it
 was on each machine; firn rewind chooses the other branch.
