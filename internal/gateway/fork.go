@@ -10,6 +10,7 @@ import (
 
 	"firn.dev"
 	"firn.dev/agent"
+	"firn.dev/internal/find/redact"
 	"firn.dev/internal/gateway/view"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -41,7 +42,8 @@ func (g *sessionEditor) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire
 	if err != nil {
 		return wire.Session{}, err
 	}
-	b, at, err := g.forkPoint(ctx, id, string(f.At))
+	var read readEntries
+	b, at, err := g.forkPoint(ctx, id, string(f.At), &read)
 	if err != nil {
 		return wire.Session{}, err
 	}
@@ -56,6 +58,7 @@ func (g *sessionEditor) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire
 	}
 	header.Session = own
 	c := newCopier(g, id, b, at)
+	c.read = read
 	if c.replaces, err = g.keyHolder(ctx, header.Key); err != nil {
 		return wire.Session{}, err
 	}
@@ -67,12 +70,12 @@ func (g *sessionEditor) Fork(ctx context.Context, id firn.ID, f wire.Fork) (wire
 			return wire.Session{}, err
 		}
 	}
-	return g.reader.updated(g.reader.session(ctx, listedAs(g.Store, header.Session)))
+	return g.reader.updated(g.reader.session(view.WithKnown(ctx, header.Session, c.stored), listedAs(g.Store, header.Session)))
 }
 
 // forkPoint returns the entry that a fork continues from, as its index in the tree; -1 if
-// the session is empty.
-func (g *sessionEditor) forkPoint(ctx context.Context, id firn.ID, ref string) (*view.Outline, int, error) {
+// the session is empty. It keeps the entries up to there in read.
+func (g *sessionEditor) forkPoint(ctx context.Context, id firn.ID, ref string, read *readEntries) (*view.Outline, int, error) {
 	if ref == "" || ref == view.HeadName {
 		if err := g.lanes.mustBeIdle(id, "fork"); err != nil {
 			return nil, 0, err
@@ -85,7 +88,7 @@ func (g *sessionEditor) forkPoint(ctx context.Context, id firn.ID, ref string) (
 			return nil, 0, err
 		}
 	}
-	b, err := g.OwnOutline(ctx, id)
+	b, err := g.OwnOutline(ctx, id, func(rec *firn.Record) { read.add(rec, target) })
 	if err != nil {
 		return nil, 0, fmt.Errorf("fork session %s: %w", id, err)
 	}
@@ -182,6 +185,8 @@ type copier struct {
 	from firn.ID
 	// point is the last entry of the path; empty if the session is empty.
 	point firn.EntryID
+	// read are the entries that were read to find the path, as far as they were kept.
+	read readEntries
 	// b is the outline of a fork and at the index of point in it; nil for a thread.
 	b  *view.Outline
 	at int
@@ -204,6 +209,9 @@ type copier struct {
 	end   firn.Pos
 	batch []firn.Entry
 	size  int
+	// stored are the entries of the copy as they are in the store; empty if it took more than
+	// one append, or if a secret was replaced.
+	stored map[firn.EntryID]firn.Entry
 	// tombstone hides the copy while it is incomplete.
 	tombstone firn.EntryID
 	// replaces is the session that the fork's key pointed at before.
@@ -229,6 +237,16 @@ func newCopier(g *sessionEditor, from firn.ID, b *view.Outline, at int) *copier 
 // complete, so that a crash leaves no partial session in lists.
 func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry) error {
 	c.start(header)
+	if c.at < len(c.read.entries) {
+		for n := range c.at + 1 {
+			if c.path[n] {
+				if err := c.takeRead(ctx, &c.read.entries[n]); err != nil {
+					return err
+				}
+			}
+		}
+		return c.finish(ctx, title)
+	}
 	n := 0
 	for rec, err := range c.g.Store.Read(ctx, c.from, store.Start) {
 		if err != nil {
@@ -241,7 +259,8 @@ func (c *copier) run(ctx context.Context, header firn.Header, title []firn.Entry
 			break
 		}
 		if c.path[n] {
-			if err := c.takeRecord(ctx, &rec); err != nil {
+			one := decoded(&rec)
+			if err := c.takeRead(ctx, &one); err != nil {
 				return err
 			}
 		}
@@ -271,14 +290,13 @@ func (c *copier) finish(ctx context.Context, title []firn.Entry) error {
 	return c.flush(ctx)
 }
 
-// takeRecord copies a record unless it is left out or unreadable.
-func (c *copier) takeRecord(ctx context.Context, rec *firn.Record) error {
-	e, err := rec.Entry()
-	if err != nil {
-		c.skipped = append(c.skipped, rec.Glance.ID)
+// takeRead copies an entry that was read unless it is left out or unreadable.
+func (c *copier) takeRead(ctx context.Context, r *readEntry) error {
+	if r.err != nil {
+		c.skipped = append(c.skipped, r.ID)
 		return nil
 	}
-	return c.take(ctx, e, len(rec.Line()))
+	return c.take(ctx, r.Entry, r.size)
 }
 
 // take copies an entry of about size bytes unless it is left out.
@@ -404,7 +422,24 @@ func (c *copier) flushHidden(ctx context.Context) error {
 }
 
 func (c *copier) flush(ctx context.Context) error {
-	end, err := c.g.Store.Append(ctx, c.id, c.end, c.batch...)
+	masked := 0
+	end, err := c.g.Store.Append(redact.WithCount(ctx, &masked), c.id, c.end, c.batch...)
+	c.stored = nil
+	if err == nil && c.end == store.Start && masked == 0 {
+		c.stored = storedEntries(c.batch[1 : c.written+1])
+	}
 	c.end, c.batch, c.size = end, c.batch[:0], 0
 	return err
+}
+
+// storedEntries returns copied entries as they are in the store.
+func storedEntries(entries []firn.Entry) map[firn.EntryID]firn.Entry {
+	all := make(map[firn.EntryID]firn.Entry, len(entries))
+	for _, e := range entries {
+		if e.Parent == firn.Root {
+			e.Parent = ""
+		}
+		all[e.ID] = e
+	}
+	return all
 }

@@ -60,8 +60,10 @@ func (st *openSessions) append(ctx context.Context, id firn.ID, expect store.Pos
 	}
 	defer st.finishCall()
 	s := st.acquireOpen(id)
+	var prepared []firn.Entry
 	if s == nil {
-		fresh, err := st.checkNew(id, expect, entries)
+		fresh, first, err := st.checkNew(id, expect, entries)
+		prepared = first
 		if fresh && (err != nil || len(entries) == 0) {
 			return 0, err
 		}
@@ -72,7 +74,7 @@ func (st *openSessions) append(ctx context.Context, id firn.ID, expect store.Pos
 			return 0, err
 		}
 	}
-	end, err := s.append(expect, entries, deferred)
+	end, err := s.append(expect, entries, prepared, deferred)
 	st.release(s, err)
 	return end, st.explainReplaced(id, err)
 }
@@ -92,20 +94,20 @@ func (st *openSessions) explainReplaced(id firn.ID, err error) error {
 	return err
 }
 
-// checkNew reports whether the session does not exist yet. If so, it validates the entries,
-// so that nothing is created on disk for an invalid append.
-func (st *openSessions) checkNew(id firn.ID, expect store.Pos, entries []firn.Entry) (bool, error) {
+// checkNew reports whether the session does not exist yet. If so, it prepares the entries for
+// a new session, so that nothing is created on disk for an invalid append.
+func (st *openSessions) checkNew(id firn.ID, expect store.Pos, entries []firn.Entry) (fresh bool, prepared []firn.Entry, err error) {
 	if _, _, err := st.locate(id); !errors.Is(err, firn.ErrNotFound) {
-		return false, err
+		return false, nil, err
 	}
 	if err := st.checkRemoved(id); err != nil {
-		return true, fmt.Errorf("append to %w", err)
+		return true, nil, fmt.Errorf("append to %w", err)
 	}
 	if expect != store.Any && expect != store.Start {
-		return true, &store.Conflict{ID: id, Expect: expect}
+		return true, nil, &store.Conflict{ID: id, Expect: expect}
 	}
-	_, err := store.Prepare(store.Tail{Session: id, New: true}, st.opts.Now(), entries, nil)
-	return true, err
+	prepared, err = store.Prepare(store.Tail{Session: id, New: true}, st.opts.Now(), entries, nil)
+	return true, prepared, err
 }
 
 // Sync makes all entries of a session durable.
@@ -145,8 +147,8 @@ func (st *Store) Confirm(ctx context.Context, id firn.ID, from store.Pos) error 
 }
 
 // append encodes the entries under the journal's lock, since their parent is not known
-// before.
-func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) (store.Pos, error) {
+// before. prepared are the entries as prepared for a new session, nil if they are not.
+func (s *session) append(expect store.Pos, entries, prepared []firn.Entry, deferred bool) (store.Pos, error) {
 	s.mu.Lock()
 	var ready []firn.Entry
 	var linked chainEnd
@@ -165,8 +167,10 @@ func (s *session) append(expect store.Pos, entries []firn.Entry, deferred bool) 
 		}
 		var err error
 		s.now = s.st.opts.Now()
-		if ready, err = store.Prepare(s.tail(), s.now, entries, s.hasEntry); err != nil {
-			return nil, err
+		if ready = prepared; ready == nil || !s.isNew {
+			if ready, err = store.Prepare(s.tail(), s.now, entries, s.hasEntry); err != nil {
+				return nil, err
+			}
 		}
 		buf, linked, err = s.encode(buf[:0], end, ready)
 		return buf, err

@@ -49,7 +49,7 @@ var errLong = errors.New("the live part is long")
 func (v *View) prospect(ctx context.Context, id firn.ID) (*prospect, error) {
 	if !(shaper{v}).knownLong(id) {
 		p := &prospect{}
-		err := p.collect(readBackBounded(ctx, v.Store, id))
+		err := p.collect(useKnown(ctx, id, readBackBounded(ctx, v.Store, id)))
 		if err == nil {
 			p.Preview, err = v.nextRequest(ctx, id, p.path)
 		}

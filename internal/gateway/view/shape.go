@@ -4,6 +4,7 @@ import (
 	"context"
 	"encoding/json"
 	"fmt"
+	"iter"
 	"sync"
 
 	"firn.dev"
@@ -219,7 +220,12 @@ func (s *Shape) findStart(ctx context.Context, v *View) error {
 
 // read reads to the end of the session. Without weights it decodes almost nothing.
 func (s *Shape) read(ctx context.Context, v *View, weights bool) error {
-	for rec, err := range v.Store.Read(ctx, s.id, s.End) {
+	return s.readFrom(v.Store.Read(ctx, s.id, s.End), weights)
+}
+
+// readFrom reads all records.
+func (s *Shape) readFrom(records iter.Seq2[firn.Record, error], weights bool) error {
+	for rec, err := range records {
 		if err != nil {
 			return err
 		}
@@ -360,10 +366,16 @@ func (s *Shape) outline() *Outline {
 	return s.drawn
 }
 
-// OwnOutline reads the outline of a session for a caller that keeps it.
-func (v *View) OwnOutline(ctx context.Context, id firn.ID) (*Outline, error) {
+// OwnOutline reads the outline of a session for a caller that keeps it. It calls see with
+// each entry of the tree, in order.
+func (v *View) OwnOutline(ctx context.Context, id firn.ID, see func(*firn.Record)) (*Outline, error) {
 	s := &Shape{id: id}
-	if err := s.read(ctx, v, false); err != nil {
+	records := tap(v.Store.Read(ctx, id, store.Start), func(rec *firn.Record) {
+		if IsNode(rec) {
+			see(rec)
+		}
+	})
+	if err := s.readFrom(records, false); err != nil {
 		return nil, fmt.Errorf("read structure of session %s: %w", id, err)
 	}
 	return s.draw(), nil
