@@ -55,7 +55,7 @@ var families = []family{
 var narrow = []room{
 	{"internal/disk/vfs/...", []string{".", "internal/disk/vfs/...", "internal/base/basetest"}, "a few file operations, and file systems that fail"},
 	{"internal/base/rawjson", nil, "bytes of JSON"},
-	{"internal/find/search", []string{".", "internal/find/meaning"}, "pure: words, queries, ranking"},
+	{"internal/find/search", []string{".", "internal/base/failure", "internal/base/typo", "internal/find/meaning"}, "pure: words, queries, ranking, and hints for wrong queries"},
 	{"internal/find/meaning", nil, "pure: word vectors"},
 	{"internal/term/chat", []string{".", "wire", "client", "internal/base/...", "internal/disk/history", "internal/render/...", "internal/term/line", "internal/term/local", "internal/term/match"}, "a client"},
 	{"internal/term/local", []string{".", "internal/disk/vfs"}, "the user's machine; knows no sessions"},

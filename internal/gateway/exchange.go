@@ -77,7 +77,7 @@ func (g *exchanger) Import(ctx context.Context, in wire.Import, body io.Reader) 
 		return wire.Imported{}, moveErr
 	}
 	if report.Total() == 0 {
-		return wire.Imported{}, &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
+		return wire.Imported{}, errEmpty()
 	}
 	if err := g.setImportedTitle(ctx, id, in.Title, added); err != nil {
 		return wire.Imported{}, err
@@ -131,7 +131,7 @@ func (g *exchanger) formatOf(in wire.Import, stream *bufio.Reader) (dialect.Tool
 		if err != nil && err != io.EOF {
 			return nil, err
 		}
-		return nil, &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
+		return nil, errEmpty()
 	}
 	name, err := dialect.Detect(first)
 	if err != nil {
@@ -242,13 +242,18 @@ func cloneLines(lines [][]byte) [][]byte {
 	return kept
 }
 
+// errEmpty returns the error for a transcript without a line.
+func errEmpty() error {
+	return &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty", Hint: "check that it is the right file; firn adopt finds the sessions of other tools"}
+}
+
 // nothingRead returns the error for a transcript without entries.
 func nothingRead(tool dialect.Tool, report *convert.Report) error {
 	if report.Damaged > 0 {
 		return &wire.Problem{Kind: wire.Invalid, Message: fmt.Sprintf("no line of the transcript is valid in the format %s", tool.Name()),
 			Hint: "check that it is the right file; for details: firn verify FILE"}
 	}
-	return &wire.Problem{Kind: wire.Invalid, Message: "the transcript is empty"}
+	return errEmpty()
 }
 
 // setImportedTitle gives an untitled session the title that came with the transcript.

@@ -1,6 +1,7 @@
 package gateway
 
 import (
+	"cmp"
 	"errors"
 	"fmt"
 	"syscall"
@@ -8,6 +9,7 @@ import (
 	"firn.dev"
 	"firn.dev/agent"
 	"firn.dev/compact"
+	"firn.dev/internal/base/failure"
 	"firn.dev/provider"
 	"firn.dev/store"
 	"firn.dev/wire"
@@ -24,7 +26,7 @@ func ProblemOf(err error) *wire.Problem {
 		return p
 	}
 	kind := wire.KindOf(err)
-	hint := savingHint(err)
+	hint := cmp.Or(failure.Hint(err), savingHint(err))
 	switch provider.KindOf(err) {
 	case provider.Auth, provider.Temporary, provider.BadRequest, provider.Overflow:
 		kind = wire.Upstream

@@ -1,17 +1,24 @@
 package search
 
 import (
+	"fmt"
 	"slices"
 	"strconv"
 	"strings"
 	"time"
 	"unicode/utf8"
+
+	"firn.dev/internal/base/failure"
+	"firn.dev/internal/base/typo"
 )
 
-// filterNames are the names of filters.
-var filterNames = []string{"role", "tool", "agent", "key", "source", "path", "session", "since", "until", "in", "machines"}
+// filterNames are the names of filters, with the names that other programs have for them.
+var filterNames = map[string]string{
+	"role": "role", "tool": "tool", "agent": "agent", "key": "key", "source": "source", "path": "path", "session": "session",
+	"since": "since", "until": "until", "in": "in", "machines": "machines", "after": "since", "before": "until",
+}
 
-func isFilter(name string) bool { return slices.Contains(filterNames, strings.ToLower(name)) }
+func isFilter(name string) bool { return filterNames[strings.ToLower(name)] != "" }
 
 // filter parses name:value. It returns false for other words with a colon, such as URLs.
 func (p *parser) filter(text string) (bool, error) {
@@ -19,7 +26,7 @@ func (p *parser) filter(text string) (bool, error) {
 	if !ok || !isFilter(name) {
 		return false, nil
 	}
-	name = strings.ToLower(name)
+	name = filterNames[strings.ToLower(name)]
 	if value == "" {
 		return true, p.wrong("%s: needs a value", name)
 	}
@@ -36,7 +43,7 @@ func (q *Query) Narrow(name, value string, now time.Time) (err error) {
 	case "role":
 		role := Role(strings.ToLower(value))
 		if !slices.Contains(Roles(), role) {
-			return p.wrong("role: must be user, assistant, tool, shell, system, summary or title, not %.40q", value)
+			return meant("role", value, Roles(), p.wrong("role: must be user, assistant, tool, shell, system, summary or title, not %.40q", value))
 		}
 		q.Roles = append(q.Roles, role)
 	case "tool":
@@ -66,18 +73,31 @@ func (q *Query) Narrow(name, value string, now time.Time) (err error) {
 		case InTalk, InTools, InAll:
 			q.In = in
 		default:
-			return p.wrong("in: is talk, tools or all, not %.40q", value)
+			return meant("in", value, []In{InTalk, InTools, InAll}, p.wrong("in: is talk, tools or all, not %.40q", value))
 		}
 	case "machines":
 		how := Machines(strings.ToLower(value))
 		if !slices.Contains(AllMachines(), how) {
-			return p.wrong("machines: is lower, equal, hide or only, not %.40q", value)
+			return meant("machines", value, AllMachines(), p.wrong("machines: is lower, equal, hide or only, not %.40q", value))
 		}
 		q.Machines = how
 	default:
 		return p.wrong("unknown filter %.40q", name)
 	}
 	return err
+}
+
+// meant adds a hint to the error about the value of a filter: the value that it is like, or an
+// example.
+func meant[T ~string](name, value string, values []T, err error) error {
+	names := make([]string, len(values))
+	for i, v := range values {
+		names[i] = string(v)
+	}
+	if near := typo.Nearest(strings.ToLower(value), names, 2); near != "" {
+		return failure.WithHint(err, fmt.Sprintf("did you mean %s:%s?", name, near))
+	}
+	return failure.WithHint(err, fmt.Sprintf("for example: %s:%s", name, names[0]))
 }
 
 // ParseTime parses a day, a time, an age (7d, 2w, 12h), today or yesterday.
@@ -108,7 +128,8 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 		return t, nil
 	}
 	p := parser{}
-	return time.Time{}, p.wrong("a time is a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %.40q", text)
+	return time.Time{}, failure.WithHint(p.wrong("a time is a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %.40q", text),
+		"for example: since:7d until:"+now.Format(time.DateOnly))
 }
 
 // PathNames returns the folded names in a path, in order.

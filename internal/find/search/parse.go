@@ -1,13 +1,13 @@
 package search
 
 import (
-	"fmt"
 	"strings"
 	"time"
 	"unicode"
 	"unicode/utf8"
 
 	"firn.dev"
+	"firn.dev/internal/base/failure"
 )
 
 // Parse parses a query:
@@ -18,6 +18,7 @@ import (
 //	AND OR NOT ( )       in capitals; AND binds tighter than OR; -word is NOT word
 //	role:user tool:bash agent:main key:… source:… path:… session:…
 //	since:7d until:2026-11-01 in:tools machines:hide
+//	after:… before:…     are since and until
 //
 // Filters apply to the whole query, wherever they are. Syntax errors are ErrInvalid. Days
 // start at midnight in the location of now.
@@ -36,7 +37,7 @@ func Parse(text string, now time.Time) (Query, error) {
 	}
 	p.query.Want = tidy(node)
 	if n := p.query.Want; n != nil && n.onlyNot() {
-		return Query{}, p.wrong("it only excludes words; add words to search for")
+		return Query{}, failure.WithHint(p.wrong("it only excludes words; add words to search for"), "for example: firn search -- found -excluded")
 	}
 	return p.query, nil
 }
@@ -70,7 +71,7 @@ type parser struct {
 }
 
 func (p *parser) wrong(format string, args ...any) error {
-	return fmt.Errorf("read the query: %w: %s", firn.ErrInvalid, fmt.Sprintf(format, args...))
+	return failure.Of(firn.ErrInvalid, "invalid query: "+format, args...)
 }
 
 // next reads the next token.

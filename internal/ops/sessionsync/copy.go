@@ -32,6 +32,8 @@ type item struct {
 	// moves is set for an entry that only moves the head, record for one that only records
 	// something about the session, such as its title or keys.
 	moves, record bool
+	// kind is the word for a record or move; empty if users do not know it.
+	kind string
 	// sum is the hash of the content.
 	sum [sha256.Size]byte
 	// line is the entry as it travels. It is nil in a copy that was only indexed.
@@ -147,7 +149,7 @@ func decodeLine(line []byte) (item, firn.Entry, firn.Glance, error) {
 	if e.Body == nil || e.ID == "" && e.Body.Kind() != firn.KindHeader {
 		return item{}, e, glance, failure.Of(firn.ErrCorrupt, "an entry without an ID")
 	}
-	it := item{id: e.ID, parent: e.Parent, local: syncmark.Has(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, moves: e.Body.Kind() == firn.KindHead, record: isRecord(&e), line: line}
+	it := item{id: e.ID, parent: e.Parent, local: syncmark.Has(&e), erased: e.Body.Kind() == firn.KindErased, message: e.Body.Kind() == firn.KindMessage, moves: e.Body.Kind() == firn.KindHead, record: isRecord(&e), kind: recordKind(&e), line: line}
 	if o, ok := e.Body.(*firn.Opaque); ok && !it.local {
 		it.local = hasMember(o.Raw, syncmark.Field)
 	}

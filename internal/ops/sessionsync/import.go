@@ -148,6 +148,11 @@ func (r *run) importOnce(ctx context.Context, from listed, g group, exists bool)
 	delete(r.st.Importing, g.ID)
 	r.holdings[g.ID] = store.Holding{ID: g.ID}
 	r.report.Imported += len(d.add)
+	for _, line := range d.add {
+		if it, _, _, err := decodeLine(line); err == nil {
+			r.changes.addEntry(g.ID, false, &it)
+		}
+	}
 	r.touched[g.ID] = true
 	return nil
 }
@@ -296,11 +301,21 @@ func (r *run) dropHeads(id firn.ID, c *copyOf) {
 	maps.DeleteFunc(r.st.Heads[id], func(_ string, entry firn.EntryID) bool { return c.follows(local, entry) })
 }
 
-// Open returns the heads of other machines that are not in the branch of this one. It reads
-// the sessions; a session that cannot be read keeps its heads.
+// Open returns the heads of other machines that are not in the branch of this one, without those
+// of sessions that are in the trash bin or purged. It reads the sessions; a session that cannot
+// be read keeps its heads.
 func Open(ctx context.Context, local Local, heads []OtherHead) []OtherHead {
 	copies := make(map[firn.ID]*copyOf)
+	gone := make(map[firn.ID]bool)
+	if all, err := local.Holdings(ctx); err == nil {
+		for _, h := range all {
+			gone[h.ID] = isGone(h)
+		}
+	}
 	return slices.DeleteFunc(slices.Clone(heads), func(h OtherHead) bool {
+		if gone[h.Session] {
+			return true
+		}
 		c, known := copies[h.Session]
 		if !known {
 			var err error
@@ -313,10 +328,14 @@ func Open(ctx context.Context, local Local, heads []OtherHead) []OtherHead {
 	})
 }
 
-// heads lists the heads of other machines.
+// heads lists the heads of other machines, without those of sessions that are in the trash bin
+// or purged.
 func (r *run) heads() []OtherHead {
 	var all []OtherHead
 	for id, heads := range r.st.Heads {
+		if isGone(r.holdings[id]) {
+			continue
+		}
 		for machine, entry := range heads {
 			all = append(all, OtherHead{id, r.st.label(machine, r.Config), entry})
 		}

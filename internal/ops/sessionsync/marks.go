@@ -135,6 +135,7 @@ func (r *run) observe() error {
 		m := r.observed(old, h)
 		if m.hash() != old.hash() {
 			r.marks.Applied[id], changed = m, true
+			r.changes.observed[id] = markWords(old.Archived, old.Removed, m, 0)
 		}
 		if r.st.Sessions[id].Removed && !h.Removed && h.Receipt == nil {
 			r.st.ReadAgain = true // entries that came while it was in the trash bin were skipped
@@ -214,6 +215,7 @@ func (r *run) applyMark(ctx context.Context, h store.Holding, want Marks) error 
 			want = mergeMarks(want, Marks{Session: h.ID, Erased: receipt.Entries, Receipts: []Receipt{r.receipt(*receipt)}})
 		}
 		r.report.Marked++
+		r.changes.add(h.ID, false, markWords(h.Archived, h.Removed, want, len(erase))...)
 		r.cached = nil
 	}
 	r.marks.Applied[h.ID] = want

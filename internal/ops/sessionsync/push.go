@@ -227,6 +227,7 @@ func (r *run) noteErased(id firn.ID, c *copyOf) {
 	}
 	own := Receipt{Machine: r.Config.Machine, Name: r.Config.Name, At: r.report.Time, Entries: erased}
 	m.Session = id
+	r.changes.observed[id] = append(r.changes.observed[id], prose.Count(len(erased), "entry", "entries")+" purged")
 	r.marks.Applied[id] = mergeMarks(m, Marks{Session: id, Erased: erased, Receipts: []Receipt{own}})
 }
 
@@ -265,6 +266,7 @@ func (o *outbox) addSession(ctx context.Context, id firn.ID, c *copyOf, chosen [
 		if err := o.addEntry(ctx, id, c, it.line); err != nil {
 			return err
 		}
+		o.r.changes.addEntry(id, true, &it)
 	}
 	return nil
 }
@@ -297,6 +299,7 @@ func (o *outbox) addMarks(ctx context.Context, m Marks, hash string) error {
 	}
 	o.text, o.session = appendRecord(o.text, tagMarks, data), ""
 	o.marks[m.Session] = hash
+	o.r.changes.add(m.Session, true, o.r.changes.observed[m.Session]...)
 	if len(o.text) < pieceBytes {
 		return nil
 	}
@@ -314,6 +317,7 @@ func (o *outbox) addNote(ctx context.Context, n noteRecord, hash string, stays b
 	}
 	o.text, o.session = appendRecord(o.text, tagNote, data), ""
 	o.notes[n.ID] = hash
+	o.r.report.PublishedNotes++
 	if len(o.text) < pieceBytes {
 		return nil
 	}

@@ -65,8 +65,12 @@ type Report struct {
 	// Marked is the number of sessions that were archived, removed, restored or purged as on
 	// another machine.
 	Marked int `json:"marked,omitempty"`
+	// Changes are the changes of sessions that did not grow.
+	Changes []SessionChange `json:"changes,omitempty"`
 	// Notes is the number of notes that were changed as on another machine.
 	Notes int `json:"notes,omitempty"`
+	// PublishedNotes is the number of notes of this machine that were published.
+	PublishedNotes int `json:"publishedNotes,omitempty"`
 	// Heads are the sessions that grew on several machines.
 	Heads []OtherHead `json:"heads,omitempty"`
 	// Problems describes what was skipped and why, and losses on the target. The rest was synced.
@@ -103,6 +107,8 @@ type run struct {
 	failed map[place]bool
 	marks  *markTable
 	notes  noteTable
+	// changes are the changes besides conversations.
+	changes changeTable
 }
 
 // Run syncs this home with a target once: it imports new entries, then publishes its own.
@@ -117,7 +123,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 		return report, err
 	}
 	defer func() { err = errors.Join(err, release()) }()
-	r := &run{Options: o, report: report, there: make(map[firn.ID]map[firn.EntryID]bool), touched: make(map[firn.ID]bool), failed: make(map[place]bool)}
+	r := &run{Options: o, report: report, there: make(map[firn.ID]map[firn.EntryID]bool), touched: make(map[firn.ID]bool), failed: make(map[place]bool), changes: newChangeTable()}
 	if r.st, err = readState(o.FS, r.statePath()); err != nil {
 		return report, err
 	}
@@ -126,7 +132,7 @@ func Run(ctx context.Context, o Options) (report *Report, err error) {
 	}
 	r.st.Republish = r.st.Republish || o.Republish
 	err = r.all(ctx)
-	report.Sessions, report.Heads = len(r.touched), r.heads()
+	report.Sessions, report.Heads, report.Changes = len(r.touched), r.heads(), r.changes.list()
 	if err != nil {
 		report.Error = err.Error()
 	}

@@ -3,6 +3,7 @@ package cli
 import (
 	"context"
 	"fmt"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -76,11 +77,31 @@ must run; without one, firn chat -r SESSION asks again.`,
 		Args:    args(1, 2, "a session and a call"), ValidArgsFunction: p.completeSession(false),
 	}
 	answer.Decision = wire.ApprovalAllow
-	cmd.Flags().StringVar(&answer.Scope, "for", wire.ApprovalOnce, "how long it is allowed: `once`, session or project")
+	answer.Scope = wire.ApprovalOnce
+	cmd.Flags().Var((*approvalScope)(&answer.Scope), "for", "how long it is allowed: `once`, session or project")
 	cmd.Flags().StringVar(&answer.Rule, "rule", "", "the `rule` to add instead of the offered one")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error { return p.answerApproval(cmd, args, answer) }
 	return cmd
 }
+
+// approvalScope is a flag value: how long a call is allowed.
+type approvalScope string
+
+// String implements pflag.Value.
+func (s *approvalScope) String() string { return string(*s) }
+
+// Set implements pflag.Value.
+func (s *approvalScope) Set(text string) error {
+	scopes := []string{wire.ApprovalOnce, wire.ApprovalSession, wire.ApprovalProject}
+	if !slices.Contains(scopes, text) {
+		return fmt.Errorf("expected %s, %s or %s", scopes[0], scopes[1], scopes[2])
+	}
+	*s = approvalScope(text)
+	return nil
+}
+
+// Type implements pflag.Value.
+func (s *approvalScope) Type() string { return "string" }
 
 func (p gatewayCommands) denyCommand() *cobra.Command {
 	var answer wire.ApprovalAnswer

@@ -19,6 +19,7 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 	"time"
 
@@ -252,6 +253,11 @@ func (p *program) unknown(cmd *cobra.Command, args []string) error {
 
 // nearestCommand returns the subcommand whose name is like a word; empty if there is none.
 func nearestCommand(cmd *cobra.Command, word string) string {
+	for _, sub := range cmd.Commands() {
+		if slices.Contains(sub.SuggestFor, word) {
+			return sub.Name()
+		}
+	}
 	cmd.SuggestionsMinimumDistance = 2 // prefixes of commands are suggested too
 	near := cmd.SuggestionsFor(word)
 	if len(near) == 0 {
@@ -293,6 +299,10 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 	if unknown.GetSpecifiedShortnames() != "" {
 		return failure
 	}
+	if hint := otherFlag(cmd, unknown.GetSpecifiedName()); hint != "" {
+		failure.hint = hint
+		return failure
+	}
 	var names []string
 	cmd.Flags().VisitAll(func(f *pflag.Flag) {
 		if !f.Hidden {
@@ -303,6 +313,22 @@ func wrongFlag(cmd *cobra.Command, err error) error {
 		failure.hint = "did you mean --" + near + "? " + failure.hint
 	}
 	return failure
+}
+
+// otherFlag returns the hint for a flag that has another name here; empty if there is none.
+func otherFlag(cmd *cobra.Command, name string) string {
+	if cmd.Name() == "tag" && (name == "remove" || name == "rm" || name == "delete") {
+		return "to remove a tag: " + cmd.CommandPath() + " SESSION -TAG"
+	}
+	for _, other := range []struct{ name, flag, usage string }{
+		{"limit", "number", "-n N"}, {"max", "number", "-n N"}, {"count", "number", "-n N"},
+		{"here", "cwd", "--cwd ."}, {"after", "since", "--since TIME"}, {"before", "until", "--until TIME"},
+	} {
+		if name == other.name && cmd.Flags().Lookup(other.flag) != nil {
+			return "did you mean " + other.usage + "?"
+		}
+	}
+	return ""
 }
 
 // chatFlag returns a flag of firn chat that was given to firn without a command; empty if it is

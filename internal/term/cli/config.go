@@ -38,7 +38,7 @@ both. docs/configuration.md lists all settings.`,
 func (p configCommands) configGetCommand() *cobra.Command {
 	var all bool
 	cmd := &cobra.Command{
-		Use: "get [SETTING]", Short: "Print a setting, or all of them, with their origin",
+		Use: "get [SETTING]", SuggestFor: []string{"show", "list", "ls"}, Short: "Print a setting, or all of them, with their origin",
 		Long: `Print the value of a setting. Without a name, print all values that are set
 and their origin; --all includes the defaults.`,
 		Example: "  firn config get agents.main.model\n  firn config get --json gateway.listen", Args: args(0, 1, "one setting"),

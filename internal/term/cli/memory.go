@@ -7,12 +7,14 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"slices"
 	"strconv"
 	"strings"
 
 	"github.com/spf13/cobra"
 
 	"firn.dev/client"
+	"firn.dev/internal/base/typo"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/chat"
 	"firn.dev/wire"
@@ -32,6 +34,12 @@ func (f *memoryFlags) add(cmd *cobra.Command) {
 // place returns the selected notes, with an absolute directory.
 func (f *memoryFlags) place(cmd *cobra.Command) (wire.MemoryPlace, error) {
 	at := f.MemoryPlace
+	if scopes := []string{wire.MemoryOfAgent, wire.MemoryOfUser, wire.MemoryOfProject}; at.Scope != "" && !slices.Contains(scopes, at.Scope) {
+		if near := typo.Nearest(at.Scope, scopes, 2); near != "" {
+			return at, &usageError{message: fmt.Sprintf("unknown subject of notes %q", at.Scope), hint: "did you mean --scope " + near + "?"}
+		}
+		return at, usage(cmd, "unknown subject of notes %q: expected agent, user or project", at.Scope)
+	}
 	if at.Project != "" {
 		dir, err := filepath.Abs(at.Project)
 		if err != nil {

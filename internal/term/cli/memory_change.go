@@ -14,7 +14,7 @@ import (
 
 func (p memoryCommands) memoryForget(f *memoryFlags) *cobra.Command {
 	return &cobra.Command{
-		Use: "forget NOTE", Short: "Remove a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its text"),
+		Use: "forget NOTE", SuggestFor: []string{"rm", "remove", "delete"}, Short: "Remove a note or one fact", Args: args(1, -1, "a note, a fact (note#id) or its text"),
 		Example: "  firn memory forget release-plan\n  firn memory forget extracted#1a2b3c4d",
 		RunE: p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, args []string) error {
 			change, err := c.Memory.Forget(ctx, at, strings.Join(args, " "))

@@ -39,6 +39,7 @@ messages next to them; --explain shows why.
   AND OR NOT    in capitals, and ( ); -word is NOT word, after a --
   role:user tool:bash agent:main key:… source:codex path:src/wal
   session:0198c5a2 since:7d until:2026-11-01 in:tools machines:hide
+  (after: and before: are since: and until:)
 
 Messages of jobs, hooks and sub-agents rank lower than those of people;
 --machines changes that.
@@ -51,7 +52,7 @@ does.`,
 	}
 	addSearchFilters(cmd, &q)
 	flags := cmd.Flags()
-	flags.IntVarP(&contextItems, "context", "C", 4, "show `N` messages before and after each hit (default 1; with --json, 4)")
+	flags.IntVarP(&contextItems, "context", "C", 1, "show `N` messages before and after each hit; with --json, 4 unless it is given")
 	flags.VarP(&count, "number", "n", "show at most `N` hits, up to 100")
 	flags.BoolVar(&explain, "explain", false, "show what the score of each hit is made of")
 	flags.BoolVar(&q.Group, "group", false, "group the hits by session")
@@ -63,8 +64,8 @@ does.`,
 		if count == 0 || count > 100 {
 			return usage(cmd, "firn search shows at most 100 hits; use --cursor for more")
 		}
-		if !cmd.Flags().Changed("context") && !p.json {
-			contextItems = 1
+		if !cmd.Flags().Changed("context") && p.json {
+			contextItems = 4
 		}
 		q.Query, q.Limit, q.Before, q.After = strings.Join(args, " "), int(count), &contextItems, &contextItems
 		return p.with(readOnly, func(ctx context.Context, c *client.Client, _ []string) error { return p.search(ctx, c, q, explain) })(cmd, args)

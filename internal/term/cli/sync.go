@@ -66,7 +66,13 @@ target that fails is named once and tried again, less and less often.
 		case o.every < time.Second:
 			return usage(cmd, "--every must be at least 1s")
 		}
-		return p.syncAll(cmd.Context(), args, o)
+		err := p.syncAll(cmd.Context(), args, o)
+		if len(args) == 1 && errors.Is(err, errNoTarget) {
+			if near := nearestCommand(cmd, args[0]); near != "" {
+				return &hinted{err, "did you mean firn sync " + near + "?"}
+			}
+		}
+		return err
 	}
 	cmd.AddCommand(p.syncAddCommand(), p.syncRmCommand(), p.syncStatusCommand(), p.syncLogCommand(), p.syncIdentityCommand(),
 		p.syncExcludeCommand(), p.syncIncludeCommand(), p.syncServeCommand())
@@ -114,6 +120,9 @@ func (p syncCommands) openSync(ctx context.Context) (*syncHome, error) {
 	return s, err
 }
 
+// errNoTarget means that there is no sync target of a name.
+var errNoTarget = fmt.Errorf("no such target: %w", firn.ErrNotFound)
+
 // targets returns the targets that the arguments name; all without arguments.
 func (s *syncHome) targets(args []string) ([]string, error) {
 	if len(args) == 0 {
@@ -123,7 +132,7 @@ func (s *syncHome) targets(args []string) ([]string, error) {
 		return slices.Sorted(maps.Keys(s.config.Targets)), nil
 	}
 	if s.config.Targets[args[0]] == "" {
-		return nil, &hinted{failure.Of(firn.ErrNotFound, "there is no sync target %q", args[0]), "to list them: firn sync status"}
+		return nil, &hinted{failure.Of(errNoTarget, "there is no sync target %q", args[0]), "to list them: firn sync status"}
 	}
 	return args, nil
 }
@@ -247,6 +256,7 @@ func syncText(reports []*sessionsync.Report) string {
 	shown := make(map[sessionsync.OtherHead]bool)
 	for _, r := range reports {
 		fmt.Fprintf(&b, "%s: %s\n", r.Target, countsText(r))
+		b.WriteString(changesLines(r.Changes))
 		for _, h := range r.Heads {
 			if !shown[h] { // two targets may name the same branch
 				b.WriteString("  " + headText(h) + "\n")
@@ -256,6 +266,26 @@ func syncText(reports []*sessionsync.Report) string {
 		for _, problem := range r.Problems {
 			fmt.Fprintf(&b, "  problem: %s\n", prose.Clean(problem))
 		}
+	}
+	return b.String()
+}
+
+// mostChanges is the number of changes that are listed.
+const mostChanges = 20
+
+// changesLines lists the changes of sessions that did not grow, as titles and keys.
+func changesLines(all []sessionsync.SessionChange) string {
+	var b strings.Builder
+	for i, c := range all {
+		if i == mostChanges {
+			fmt.Fprintf(&b, "  … and %s more\n", prose.Plural(len(all)-i, "change"))
+			break
+		}
+		word := "changed on another machine"
+		if c.Published {
+			word = "published"
+		}
+		fmt.Fprintf(&b, "  session %s: %s (%s)\n", prose.Short(c.Session), strings.Join(c.What, ", "), word)
 	}
 	return b.String()
 }
@@ -270,10 +300,13 @@ func countsText(r *sessionsync.Report) string {
 		parts = append(parts, fmt.Sprintf("published %s in %s", prose.Count(r.Published, "entry", "entries"), prose.Size(r.Bytes)))
 	}
 	if r.Marked > 0 {
-		parts = append(parts, fmt.Sprintf("%s archived, removed or purged as elsewhere", prose.Plural(r.Marked, "session")))
+		parts = append(parts, fmt.Sprintf("%s archived, removed, restored or purged as on other machines", prose.Plural(r.Marked, "session")))
 	}
 	if r.Notes > 0 {
 		parts = append(parts, prose.Plural(r.Notes, "note")+" updated from other machines")
+	}
+	if r.PublishedNotes > 0 {
+		parts = append(parts, "published "+prose.Plural(r.PublishedNotes, "note"))
 	}
 	if len(parts) == 0 && r.Bytes > 0 {
 		parts = append(parts, "published "+prose.Size(r.Bytes))

@@ -52,7 +52,7 @@ var errTargetRemoved error = &hinted{failure.Of(firn.ErrNotFound, "the target wa
 func (w *watched) succeed(r *sessionsync.Report, now time.Time, every time.Duration) string {
 	again, known := w.failures > 0, slices.Equal(w.problems, r.Problems)
 	w.next, w.failures, w.failed, w.problems = now.Add(every), 0, "", r.Problems
-	nothing := r.Imported+r.Published+r.Marked == 0
+	nothing := r.Imported+r.Published+r.Marked+r.Notes == 0 && r.Bytes == 0
 	if nothing && known && again {
 		return w.name + ": works again\n"
 	}
