@@ -141,16 +141,17 @@ func TestContinuedInBoth(t *testing.T) {
 		lines = append(lines, `{"parentUuid":`+parent+`,"isSidechain":false,"userType":"external","cwd":"/w","sessionId":"`+id+`","version":"2.0.0","type":"user","message":{"role":"user","content":"`+text+`"},"uuid":"`+uuid+`","timestamp":"2026-01-02T03:04:05.000Z"}`+"\n")
 		historytest.Put(t, filepath.Dir(file), filepath.Base(file), strings.Join(lines, ""))
 	}
-	run := func(args ...string) string {
+	end := func(code int, args ...string) string {
 		t.Helper()
 		cmd := firnCommand(home, args...)
 		cmd.Env = append(cmd.Env, "HOME="+user, "CLAUDE_CONFIG_DIR=", "FIRN_MODEL=firn/offline")
 		out, err := cmd.CombinedOutput()
-		if err != nil {
+		if cmd.ProcessState.ExitCode() != code {
 			t.Fatalf("firn %v: %v\n%s", args, err, out)
 		}
 		return string(out)
 	}
+	run := func(args ...string) string { t.Helper(); return end(0, args...) }
 	say("u1", "null", "about penguins")
 	run("adopt", "--yes")
 	run("chat", "-r", id, "-p", "what is 6*7")
@@ -175,11 +176,11 @@ func TestContinuedInBoth(t *testing.T) {
 	if out := run("cat", id); !strings.Contains(out, "about seals") || strings.Contains(out, "6*7") {
 		t.Errorf("the other branch is %s", out)
 	}
-	// What cannot be added is tried again by the next run.
+	// What cannot be added is an error, and is tried again by the next run.
 	lines[0] = strings.Replace(lines[0], "penguins", "puffins", 1)
 	say("u4", `"u3"`, "about whales, which are larger")
 	for range 2 {
-		if out := run("adopt", "--yes"); !strings.Contains(out, "could not be added: ") || !strings.Contains(out, "to try now: firn import "+filepath.Join(home, "sources")) {
+		if out := end(9, "adopt", "--yes"); !strings.Contains(out, "could not be added: ") || !strings.Contains(out, "to try now: firn import "+filepath.Join(home, "sources")) {
 			t.Errorf("adopt of another transcript printed %s", out)
 		}
 	}

@@ -112,7 +112,7 @@ type Search struct {
 type Embeddings struct {
 	URL     string `key:"url" is:"url" doc:"The address of the endpoint: a base URL with OpenAI's API, such as https://api.openai.com/v1 or http://localhost:11434/v1, or Ollama's own, such as http://localhost:11434/api/embed. Empty means none."`
 	Model   string `key:"model" doc:"The model, such as text-embedding-3-small or nomic-embed-text. If it changes, all vectors are computed again."`
-	Dir     string `key:"dir" is:"path" doc:"A directory with a model in Model2Vec's format (model.safetensors and tokenizer.json), such as a copy of minishlab/potion-base-8M, instead of an endpoint. Nothing is sent. If the model changes, all vectors are computed again."`
+	Dir     string `key:"dir" is:"path" doc:"A directory with a model in Model2Vec's format (model.safetensors and tokenizer.json), such as a copy of minishlab/potion-base-8M, instead of an endpoint. A relative path starts at the home. Nothing is sent. If the model changes, all vectors are computed again."`
 	KeyEnv  string `key:"key_env" is:"variable" doc:"The environment variable that holds the API key. Empty means none."`
 	KeyFile string `key:"key_file" is:"path" doc:"A file that holds the key, used if the variable is not set."`
 	Batch   int    `key:"batch" default:"32" range:"1..1000" doc:"The maximum number of messages of a request."`

@@ -78,7 +78,14 @@ func (d *decoder) checkJobs(s *Settings) {
 func (d *decoder) checkEmbeddings(s *Settings) {
 	e := s.Config.Search.Embeddings
 	if e.Dir != "" && (e.URL != "" || e.Model != "") {
-		d.at(s, "search.embeddings.dir", "keep url and model, or dir", "an endpoint is already set")
+		set := "url and model are"
+		switch {
+		case e.Model == "":
+			set = "url is"
+		case e.URL == "":
+			set = "model is"
+		}
+		d.at(s, "search.embeddings.dir", "keep url and model, or dir", "%s set too", set)
 	}
 }
 

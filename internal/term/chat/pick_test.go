@@ -10,9 +10,10 @@ import (
 func TestPlace(t *testing.T) {
 	for want, s := range map[string]wire.Session{
 		"main:main":                    {Key: "agent:main:main", CWD: "/w"},
-		"project:~/src/shop":           {Key: "agent:main:project:/home/me/src/shop"},
-		"project:~/src/Shop":           {Key: "agent:main:project:/home/me/src/%53hop"},
-		"project:…/way/deep/down/here": {Key: "agent:main:project:/srv/a/very/long/way/deep/down/here"},
+		"project:~/src/shop":           {Key: "agent:main:project:/home/me/src/shop", Current: true},
+		"project:~/src/Shop":           {Key: "agent:main:project:/home/me/src/%53hop", Current: true},
+		"project:…/way/deep/down/here": {Key: "agent:main:project:/srv/a/very/long/way/deep/down/here", Current: true},
+		"~/src/old":                    {Key: "agent:main:project:/home/me/src/old"},
 		"~/src":                        {CWD: "/home/me/src"},
 		"…/projects/with/long/names":   {CWD: "/srv/some/projects/with/long/names"},
 		"/home/mean":                   {CWD: "/home/mean"},

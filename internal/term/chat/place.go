@@ -10,15 +10,19 @@ import (
 )
 
 // Place describes where a session belongs, in at most width characters: its key, for a
-// project the project's directory, or without a key its working directory. The user's home
-// directory is displayed as ~. Of a long directory the end is shown.
+// project the project's directory, marked if the key points at the session, or without a key
+// its working directory. The user's home directory is displayed as ~. Of a long directory the
+// end is shown.
 func Place(s wire.Session, user string, width int) string {
 	if s.Key == "" {
 		return cutDirectory(abbreviateHome(s.CWD, user), width)
 	}
 	if k, err := route.Parse(s.Key); err == nil {
 		if dir := route.ProjectDir(k); dir != "" {
-			const label = "project:"
+			label := "project:"
+			if !s.Current { // a newer session has the key
+				label = ""
+			}
 			return label + cutDirectory(abbreviateHome(dir, user), width-len(label))
 		}
 	}

@@ -221,7 +221,7 @@ func (p adoptCommands) showFound(found []adopt.Found) error {
 		now := time.Now()
 		table := [][]string{{"TOOL", "SESSIONS", "SIZE", "OLDEST", "NEWEST", "DELETED BY TOOL", "DIRECTORY"}}
 		for _, r := range rows {
-			table = append(table, []string{string(r.Tool), prose.Grouped(int64(r.Sessions)), prose.Size(r.Bytes), prose.Ago(r.Oldest, now), prose.Ago(r.Newest, now), timer(r), r.Home})
+			table = append(table, []string{string(r.Tool), sessionsText(r), prose.Size(r.Bytes), prose.Ago(r.Oldest, now), prose.Ago(r.Newest, now), timer(r), r.Home})
 		}
 		return strings.Join(append(append(prose.Columns(table, " rr"), faults...), "to mirror them (originals are not changed): firn adopt --yes"), "\n") + "\n"
 	})
@@ -243,6 +243,16 @@ func faultLines(found []adopt.Found) (lines []string) {
 		}
 	}
 	return lines
+}
+
+// sessionsText returns the number of sessions, and of those of sub-agents, which have files of
+// their own.
+func sessionsText(r foundRow) string {
+	text := prose.Grouped(int64(r.Sessions))
+	if r.Subs > 0 {
+		text += fmt.Sprintf(" (+%s of sub-agents)", prose.Grouped(int64(r.Subs)))
+	}
+	return text
 }
 
 // timer describes when a tool deletes sessions.
@@ -318,10 +328,11 @@ func (p adoptCommands) adopt(ctx context.Context, found []adopt.Found, watch, li
 	}
 }
 
-// incomplete returns an error if some files were not mirrored. They were already printed.
+// incomplete returns an error if some files were not mirrored, or messages of a tool were not
+// added to firn's copy of a session. They were already printed.
 func incomplete(results []adopted) error {
 	for _, r := range results {
-		if len(r.Failed) > 0 {
+		if len(r.Failed) > 0 || slices.ContainsFunc(r.Ahead, func(a ahead) bool { return a.Error != "" }) {
 			return errPartial
 		}
 	}

@@ -87,7 +87,7 @@ func (p gatewayCommands) changeRuleCommand(verb, short, opposite string) *cobra.
 		}
 		r := serve.ApprovedRule{Rule: args[0]}
 		if f.project != "" {
-			if r.Project, err = filepath.Abs(f.project); err != nil {
+			if r.Project, err = p.ruleProject(home, f.project, verb == "remove"); err != nil {
 				return err
 			}
 		} else if err := p.ruleSession(cmd.Context(), f.session, &r); err != nil {
@@ -109,6 +109,23 @@ func (p gatewayCommands) changeRuleCommand(verb, short, opposite string) *cobra.
 		})
 	}
 	return cmd
+}
+
+// ruleProject returns the directory of a rule as chats name it: absolute and without symbolic
+// links. A rule that is removed may have been added with links.
+func (p gatewayCommands) ruleProject(home, dir string, remove bool) (string, error) {
+	dir, err := filepath.Abs(dir)
+	if err != nil {
+		return "", err
+	}
+	all, err := serve.ApprovedRules(home)
+	if remove && err == nil && slices.ContainsFunc(all, func(r serve.ApprovedRule) bool { return r.Project == dir }) {
+		return dir, nil
+	}
+	if resolved, err := filepath.EvalSymlinks(dir); err == nil {
+		return resolved, nil
+	}
+	return dir, nil
 }
 
 // ruleSession resolves the session of a rule.

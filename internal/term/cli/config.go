@@ -7,6 +7,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"slices"
 	"strings"
 
 	"github.com/spf13/cobra"
@@ -133,11 +134,11 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 	undo := p.again(p.undoOfSetting(ctx, s, path))
 	now, err := change(path, value)
 	if err != nil {
-		return &hinted{err, settingHint(path, value)}
+		return &hinted{err, settingHint(s, path, value)}
 	}
 	if strings.HasPrefix(path, "search.embeddings") {
 		if err := serve.CheckEmbeddings(now.Search.Embeddings); err != nil {
-			warning = err.Error()
+			warning = err.Error() + "; " + config.ModelHint
 		}
 	}
 	result := changes{File: s.Path(), Plan: plan, Changes: append([]config.Change{}, config.Diff(s.Config, now.Config)...), Warning: warning}
@@ -148,11 +149,38 @@ func (p configCommands) configSet(ctx context.Context, path, value string, plan 
 }
 
 // settingHint returns the hint for a setting that cannot be changed.
-func settingHint(path, value string) string {
+func settingHint(s *config.Settings, path, value string) string {
+	if hint := embeddingsHint(s.Search.Embeddings, path); hint != "" {
+		return hint
+	}
 	if path == "model" {
 		return "to choose the model: firn model set " + quote(value)
 	}
 	return "docs/configuration.md lists the values of each setting"
+}
+
+// embeddingsHint returns the hint for a setting of search.embeddings that another one excludes,
+// with the commands that remove those; empty for other settings.
+func embeddingsHint(e config.Embeddings, path string) string {
+	const section = "search.embeddings."
+	var set []string
+	switch path {
+	case section + "dir":
+		for name, value := range map[string]string{"url": e.URL, "model": e.Model} {
+			if value != "" {
+				set = append(set, "firn config unset "+section+name)
+			}
+		}
+		slices.Sort(set)
+	case section + "url", section + "model":
+		if e.Dir != "" {
+			set = append(set, "firn config unset "+section+"dir")
+		}
+	}
+	if len(set) == 0 {
+		return ""
+	}
+	return "first run " + strings.Join(set, " and ")
 }
 
 // isModelSetting reports whether the value of a setting is the name of a model.

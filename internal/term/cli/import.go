@@ -398,7 +398,11 @@ func importedText(results []wire.Imported, failed int) string {
 	if len(results) == 1 && failed == 0 {
 		r := results[0]
 		fmt.Fprintf(&b, "%s %s · %s\n", prose.Short(r.Session.ID), title(r.Session), addedText(r.Added))
-		b.WriteString(fidelityText(r.Fidelity, ""))
+		if f := r.Fidelity; f.From != f.To || f.Changed+f.Left+f.Damaged > 0 {
+			b.WriteString(fidelityText(f, ""))
+		} else {
+			fmt.Fprintf(&b, "%s in firn's own format, none changed or omitted\n", prose.Count(int(f.Entries), "entry", "entries"))
+		}
 		b.WriteString(branchText(r))
 		fmt.Fprintf(&b, "to resume it: firn chat --resume %s\n", prose.Short(r.Session.ID))
 		return b.String()

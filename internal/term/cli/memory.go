@@ -91,9 +91,19 @@ func (p memoryCommands) memoryLs(f *memoryFlags) *cobra.Command {
 			if err != nil {
 				return err
 			}
-			return p.print(notes, func() string { return notesText(notes) })
+			return p.print(notes, func() string { return notesText(notes) + noProjectNotes(at, notes) })
 		}),
 	}
+}
+
+// noProjectNotes returns a line if notes about a project were asked for and there are none, but
+// others; empty if not.
+func noProjectNotes(at wire.MemoryPlace, notes []wire.Note) string {
+	about := func(n wire.Note) bool { return strings.HasPrefix(n.Ref, wire.MemoryOfProject+"/") }
+	if at.Project == "" || len(notes) == 0 || slices.ContainsFunc(notes, about) {
+		return ""
+	}
+	return fmt.Sprintf("no notes about %s; to add one: firn memory add --project %s TEXT\n", prose.Clean(at.Project), quote(at.Project))
 }
 
 func notesText(notes []wire.Note) string {

@@ -63,7 +63,7 @@ func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 	cmd.Flags().BoolVarP(&yes, "yes", "y", false, "remove them")
 	cmd.RunE = p.withMemory(f, mayChange, func(ctx context.Context, c *client.Client, at wire.MemoryPlace, _ []string) error {
 		if !yes {
-			return usage(cmd, "this would remove all notes; confirm with --yes")
+			return usage(cmd, "this would remove all notes %s; confirm with --yes", clearedScope(at))
 		}
 		changes, err := c.Memory.Clear(ctx, at)
 		if err != nil {
@@ -71,16 +71,44 @@ func (p memoryCommands) memoryClear(f *memoryFlags) *cobra.Command {
 		}
 		return p.print(changes, func() string {
 			if len(changes) == 0 {
-				return "no notes\n"
+				return "there are no notes " + clearedScope(at) + "; no changes made\n"
 			}
 			var b strings.Builder
 			for _, change := range changes {
-				fmt.Fprintf(&b, "cleared %s: %s\nundo: %s\n", prose.Clean(change.Scope), prose.Plural(len(change.Files), "file"), undoMemory(at, change.ID))
+				fmt.Fprintf(&b, "removed all notes %s: %s\nundo: %s\n", scopeText(change.Scope, at), prose.Plural(len(change.Files), "file"), undoMemory(at, change.ID))
 			}
 			return b.String()
 		})
 	})
 	return cmd
+}
+
+// clearedScope describes the notes that firn memory clear removes.
+func clearedScope(at wire.MemoryPlace) string {
+	scope := at.Scope
+	switch {
+	case scope != "":
+	case at.Project != "":
+		scope = wire.MemoryOfProject
+	case at.Key != "":
+		scope = wire.MemoryOfUser
+	}
+	return scopeText(scope, at)
+}
+
+// scopeText describes the subject of notes.
+func scopeText(scope string, at wire.MemoryPlace) string {
+	switch {
+	case scope == wire.MemoryOfProject && at.Project != "":
+		return "about the project " + prose.Clean(at.Project)
+	case scope == wire.MemoryOfUser && at.Key != "":
+		return "about the person or group of " + prose.Clean(at.Key)
+	case scope == wire.MemoryOfProject || scope == wire.MemoryOfUser:
+		return "about the " + scope
+	case at.Agent == "":
+		return "of the default agent"
+	}
+	return "of the agent " + prose.Clean(at.Agent)
 }
 
 func (p memoryCommands) memoryDream(f *memoryFlags) *cobra.Command {
