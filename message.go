@@ -81,7 +81,8 @@ type Cost struct {
 }
 
 // Part is a part of a message: [Text], [Image], [Thinking], [ToolCall], [ToolResult],
-// [Shell] or [OpaquePart]. The set is closed.
+// [Shell] or [OpaquePart]. The set is closed. Parts are values, never pointers: a type
+// switch has the case Text, not *Text.
 type Part interface{ part() }
 
 // Text is plain text.

@@ -73,7 +73,7 @@ func (d *Draft) appendCall(e CallDelta) {
 }
 
 // Parts returns the parts so far: text and thinking as received, and calls with complete
-// arguments. The caller owns them.
+// arguments, which may be any JSON value. The caller owns them.
 func (d *Draft) Parts() []firn.Part {
 	var parts []firn.Part
 	for _, p := range d.pieces {

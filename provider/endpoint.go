@@ -45,7 +45,8 @@ const maxComplaint = 64 << 10
 // Post sends a JSON body to a path below the base URL and returns the response body, which
 // the caller must close. A status other than 200 is returned as an [*Error] of the matching
 // kind. If the connection breaks or stalls, Read fails with a Temporary [*Error] that has
-// Began set. If ctx is done, Read fails with its cause.
+// Partial set. If ctx is done, Read fails with its cause. A provider
+// yields errors of Read unchanged.
 func (e *Endpoint) Post(ctx context.Context, model, path string, body []byte) (io.ReadCloser, error) {
 	ctx, cancel := context.WithCancelCause(ctx)
 	a := &answer{endpoint: e, model: model, ctx: ctx, cancel: cancel}

@@ -25,7 +25,7 @@ func responseError(provider, model string, status int, header http.Header, body 
 }
 
 // StreamError converts an error within a stream, after status 200, to an [*Error]: an
-// object with a member "error", or that error itself. The caller sets Began.
+// object with a member "error", or that error itself. The caller sets Partial.
 func StreamError(provider, model string, body []byte) *Error {
 	n := readNotice(body)
 	e := n.asError(provider, model)

@@ -27,7 +27,8 @@ type Tool interface {
 // Origin holds the known facts about a transcript before its first line is read.
 type Origin struct {
 	// Transcript is the description from the tool's folder. For a single file only the path
-	// is set, for a stream nothing.
+	// is set, for a stream nothing: a scanner then takes the session's ID from the lines or
+	// from the file name, so that two files are not read as one session.
 	Transcript
 }
 

@@ -17,7 +17,9 @@ import (
 )
 
 // RunTool checks the guarantees of a tool's scanner and printer on the transcripts *.jsonl
-// of a corpus.
+// of a corpus: the entries form a tree, the same lines give the same entries, files that are
+// cut off are readable, and a printed session reads as the same conversation, except for
+// reported losses. It does not check the layout; the tests of sourcestore do.
 func RunTool(t *testing.T, tool dialect.Tool, corpus fs.FS) {
 	t.Helper()
 	runTool(t, tool, corpus)
