@@ -78,7 +78,7 @@ var jsonOnly = []storeCommand{
 	{name: "handoff", args: []string{"handoff", mainSession, "--to", "codex"}},
 	{name: "adopt", args: []string{"adopt"}},
 	{name: "encrypt", args: []string{"encrypt", "--identity", "DIR/keys/firn.txt"}},
-	{name: "encrypt access", args: []string{"encrypt", "access", "--identity", "DIR/keys/new.txt"}},
+	{name: "encrypt access", args: []string{"encrypt", "access", "--identity", "DIR/keys/new.txt", "--create"}},
 	{name: "lock", args: []string{"lock"}},
 	{name: "decrypt", args: []string{"decrypt"}},
 }

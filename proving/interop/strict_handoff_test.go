@@ -230,6 +230,9 @@ func lastWords(flat []string) string {
 	for _, line := range slices.Backward(flat) {
 		role, text, _ := strings.Cut(line, ": ")
 		if text = strings.TrimSpace(text); (role == "user" || role == "assistant") && text != "" && !strings.HasPrefix(text, "[") {
+			if _, summary, ok := strings.Cut(text, "<summary>\n"); ok {
+				text = summary // each tool introduces it in its own words
+			}
 			line, _, _ = strings.Cut(text, "\n")
 			return firn.CutText(line, 60)
 		}

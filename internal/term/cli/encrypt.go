@@ -42,6 +42,7 @@ type keyFlags struct {
 	passphraseFile string
 	plan           bool
 	acceptDamage   bool
+	create         bool
 }
 
 func (p encryptCommands) encryptCommand() *cobra.Command {
@@ -152,6 +153,8 @@ type converted struct {
 	Planned     bool   `json:"planned,omitempty"`
 
 	undo string
+	// again is set if the home was encrypted before.
+	again bool
 }
 
 func (p encryptCommands) encrypt(cmd *cobra.Command, f keyFlags) (err error) {
@@ -177,6 +180,9 @@ func (p encryptCommands) encrypt(cmd *cobra.Command, f keyFlags) (err error) {
 		if m.State == encryption.Decrypting {
 			return &hinted{failure.Of(firn.ErrConflict, "the home is being decrypted"), "run firn decrypt to finish, then firn encrypt"}
 		}
+		if m.State == encryption.Encrypted && (f.passphrase || f.passphraseFile != "" || len(f.recipients) > 0 || f.identity != "" && !isSameFile(f.identity, m.Identity)) {
+			return &hinted{failure.Of(firn.ErrConflict, "the home is already encrypted"), "firn encrypt access changes what opens it"}
+		}
 		key, err = p.openKey(home, m, f)
 	} else {
 		m, key, err = p.newKey(home, f, result)
@@ -184,6 +190,7 @@ func (p encryptCommands) encrypt(cmd *cobra.Command, f keyFlags) (err error) {
 	if err != nil {
 		return err
 	}
+	result.again = before != nil && before.State == encryption.Encrypted
 	release, err := p.holdHome(home, "encrypt", before)
 	if err != nil {
 		return err
@@ -230,7 +237,11 @@ func (c *converted) encryptText() string {
 	if c.NewIdentity != "" {
 		fmt.Fprintf(&b, "created the identity %s; keep a copy: without it all sessions are lost\n", prose.Clean(c.NewIdentity))
 	}
-	b.WriteString("undo: firn decrypt\n")
+	if c.again {
+		b.WriteString("the home was encrypted before; firn decrypt decrypts it\n")
+	} else {
+		b.WriteString("undo: firn decrypt\n")
+	}
 	return b.String()
 }
 
@@ -405,7 +416,8 @@ func (p encryptCommands) lock() error {
 	if err != nil {
 		return err
 	}
-	if _, err := p.encrypted(home); err != nil {
+	m, err := p.encrypted(home)
+	if err != nil {
 		return err
 	}
 	had, err := encryption.Drop(p.env, home)
@@ -413,11 +425,35 @@ func (p encryptCommands) lock() error {
 		return err
 	}
 	return p.print(&unlocked{home, false, had}, func() string {
-		if !had {
-			return "no key was kept for " + prose.Clean(home) + "\n"
-		}
-		return "locked " + prose.Clean(home) + "; a running gateway keeps its key until firn stop\nundo: firn unlock\n"
+		return lockedText(home, m, had)
 	})
+}
+
+// lockedText describes a locked home. If its identity file is there, every command still opens
+// it.
+func lockedText(home string, m *encryption.Marker, had bool) string {
+	opens := false
+	if m.Identity != "" {
+		_, err := backup.ReadIdentities(m.Identity)
+		opens = err == nil
+	}
+	switch {
+	case opens:
+		return prose.Clean(home) + " is still opened by its identity " + prose.Clean(m.Identity) + ": move that file away to lock it\n"
+	case !had:
+		return prose.Clean(home) + " was locked before\n"
+	}
+	text := "locked " + prose.Clean(home) + "; a running gateway keeps its key until firn stop\n"
+	if len(m.ByPassphrase) > 0 {
+		return text + "undo: firn unlock\n"
+	}
+	return text + "to unlock it: firn unlock --identity FILE\n"
+}
+
+// isSameFile reports whether a path is that of a file.
+func isSameFile(path, file string) bool {
+	abs, err := filepath.Abs(path)
+	return err == nil && abs == file
 }
 
 // ownHome returns the absolute path of the home, which must be ours, in files, and exist.

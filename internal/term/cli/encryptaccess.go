@@ -6,11 +6,14 @@ import (
 	"errors"
 	"fmt"
 	"io"
+	"io/fs"
 	"os"
 	"strings"
 
 	"github.com/spf13/cobra"
 
+	"firn.dev"
+	"firn.dev/internal/base/failure"
 	"firn.dev/internal/ops/encryption"
 	"firn.dev/internal/render/prose"
 	"firn.dev/internal/term/line"
@@ -28,11 +31,13 @@ is not given again no longer opens it.
 The files are not encrypted again, so this takes no time. Anyone who opened the home
 before may have kept its key, and old copies of sealed.json still open as before: if
 an identity was stolen, run firn decrypt and firn encrypt.`,
-		Example: "  firn encrypt access --passphrase\n  firn encrypt access --identity /media/usb/firn.txt --recipient age1…",
+		Example: "  firn encrypt access --passphrase\n  firn encrypt access --identity /media/usb/firn.txt --create",
 		Args:    args(0, 0, "no arguments"),
 		RunE:    func(*cobra.Command, []string) error { return p.changeAccess(f) },
 	}
 	newAccessFlags(cmd, &f)
+	cmd.Flags().Lookup("identity").Usage = "open the home with the age identity in this `file`"
+	cmd.Flags().BoolVar(&f.create, "create", false, "create the identity file")
 	return cmd
 }
 
@@ -63,6 +68,9 @@ func (p encryptCommands) changeAccess(f keyFlags) (err error) {
 		return err
 	}
 	result := &changedAccess{Home: home, Undo: p.again(previousAccess(m))}
+	if err := checkIdentity(f); err != nil {
+		return err
+	}
 	access, err := p.newAccess(home, f, &result.NewIdentity)
 	if err != nil {
 		return err
@@ -77,6 +85,25 @@ func (p encryptCommands) changeAccess(f keyFlags) (err error) {
 		return err
 	}
 	return p.print(result, result.text)
+}
+
+// checkIdentity returns an error if the identity file is missing and not to be created, or the
+// reverse. The undo of a change must not create a key where the previous one is missing.
+func checkIdentity(f keyFlags) error {
+	if f.identity == "" {
+		if f.create {
+			return &usageError{message: "--create needs --identity", hint: "give --identity FILE --create"}
+		}
+		return nil
+	}
+	_, err := os.Stat(f.identity)
+	switch missing := errors.Is(err, fs.ErrNotExist); {
+	case missing && !f.create:
+		return &hinted{failure.Of(firn.ErrNotFound, "there is no identity at %s", prose.Clean(f.identity)), "put it back, or create a new one with --create"}
+	case !missing && f.create:
+		return &hinted{failure.Of(firn.ErrConflict, "%s exists", prose.Clean(f.identity)), "use it without --create, or choose another file"}
+	}
+	return nil
 }
 
 // previousAccess returns the command that restores the access of a marker.
@@ -104,8 +131,10 @@ func (c *changedAccess) text() string {
 		by = append(by, prose.Count(c.Recipients, "identity of another public key", "identities of other public keys"))
 	}
 	text := prose.Clean(c.Home) + " is now opened by " + strings.Join(by, ", or ") + "\n"
-	if c.NewIdentity != "" {
-		text += "created the identity; keep a copy: without it and the passphrase all sessions are lost\n"
+	if c.NewIdentity != "" && len(by) == 1 {
+		text += "created the identity; keep a copy: without it all sessions are lost\n"
+	} else if c.NewIdentity != "" {
+		text += "created the identity; keep a copy\n"
 	}
 	return text + "undo: " + c.Undo + "\n"
 }

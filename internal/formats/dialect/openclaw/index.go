@@ -19,6 +19,9 @@ import (
 // lose all other sessions.
 func (layout) Index(home fs.FS, file string, to dialect.Target) ([]dialect.File, error) {
 	dir := path.Dir(file)
+	if agentOf(dir) != agentName(to.Agent) { // its key is that of an agent that OpenClaw does not have
+		to.Key = ""
+	}
 	rows, err := readTable(home, dir)
 	if err != nil {
 		return nil, fmt.Errorf("entering session %s: %w", to.Session, err)

@@ -263,12 +263,13 @@ const importedDir = "session-sqlite-import-archive"
 
 // Place returns a path named after the session and the thread in its key.
 func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
-	dir := path.Join("agents", agentName(to.Agent), "sessions")
+	agent := agentFor(home, to)
+	dir := path.Join("agents", agent, "sessions")
 	taken, err := fs.ReadDir(home, dir)
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("finding a place for session %s of OpenClaw: %w", to.Session, err)
 	}
-	imported, err := fs.ReadDir(home, path.Join("agents", agentName(to.Agent), importedDir))
+	imported, err := fs.ReadDir(home, path.Join("agents", agent, importedDir))
 	if err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return "", fmt.Errorf("finding a place for session %s of OpenClaw: %w", to.Session, err)
 	}
@@ -287,6 +288,35 @@ func (layout) Place(home fs.FS, to dialect.Target) (string, error) {
 			return path.Join(dir, stem+ext), nil
 		}
 	}
+}
+
+// agentFor returns the agent that a session is written for. OpenClaw does not find sessions of
+// agents that are not in its settings: handed to it, they are sessions of its default agent.
+func agentFor(home fs.FS, to dialect.Target) string {
+	name := agentName(to.Agent)
+	if to.As == "" || name == mainAgent || hasAgent(home, name) {
+		return name
+	}
+	return mainAgent
+}
+
+// hasAgent reports whether an agent is in the settings; if they cannot be read, whether it has a
+// directory.
+func hasAgent(home fs.FS, name string) bool {
+	var settings struct {
+		Agents struct{ List []struct{ ID string } }
+	}
+	for _, file := range configs {
+		data, err := fs.ReadFile(home, file)
+		if err != nil {
+			continue
+		}
+		if json.Unmarshal(data, &settings) != nil { // such as JSON5
+			return exists(home, path.Join("agents", name))
+		}
+		return slices.ContainsFunc(settings.Agents.List, func(a struct{ ID string }) bool { return agentName(a.ID) == name })
+	}
+	return false
 }
 
 // idFor returns OpenClaw's ID of a session: firn's, unless a file of that name would be
