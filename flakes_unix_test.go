@@ -118,12 +118,12 @@ func awaitDeath(t *testing.T, pid string) {
 	if err != nil {
 		t.Fatal(err)
 	}
-	for late := time.Now().Add(time.Minute); syscall.Kill(n, 0) == nil; time.Sleep(10 * time.Millisecond) {
+	for deadline := time.Now().Add(time.Minute); syscall.Kill(n, 0) == nil; time.Sleep(10 * time.Millisecond) {
 		state, err := exec.Command("ps", "-o", "stat=", "-p", pid).Output()
 		if err != nil || strings.HasPrefix(string(state), "Z") {
 			return
 		}
-		if time.Now().After(late) {
+		if time.Now().After(deadline) {
 			syscall.Kill(n, syscall.SIGKILL)
 			t.Fatalf("process %s is still running", pid)
 		}

@@ -148,7 +148,7 @@ func TestTreeHidden(t *testing.T) {
 				got = append(got, string(id))
 			}
 			if s := strings.Join(got, " "); s != c.hidden {
-				t.Errorf("hidden is %q, want %q", s, c.hidden)
+				t.Errorf("hidden: %q, want %q", s, c.hidden)
 			}
 		})
 	}
@@ -311,6 +311,6 @@ func checkHidden(t *rapid.T, tree *Tree, glances []Glance) {
 		}
 	}
 	if hidden := tree.Hidden(); !maps.Equal(hidden, want) {
-		t.Fatalf("hidden is %v, want %v", hidden, want)
+		t.Fatalf("hidden: %v, want %v", hidden, want)
 	}
 }

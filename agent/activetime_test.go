@@ -27,6 +27,6 @@ func TestActiveTime(t *testing.T) {
 		c.Add(e)
 	}
 	if c.Active != 6500 || c.Messages != 10 || c.Turns != 4 {
-		t.Errorf("counted are %+v", c)
+		t.Errorf("counters: %+v", c)
 	}
 }

@@ -227,7 +227,7 @@ func TestAskedAgain(t *testing.T) {
 		t.Fatalf("the session is not unfinished, %v", err)
 	}
 	if p := agent.PendingApprovals(path); len(p) != 1 || p[0].Call != "1" || string(p[0].Arguments) != `{"text":"x"}` || p[0].Rule != "act" {
-		t.Fatalf("pending are %+v", p)
+		t.Fatalf("pending: %+v", p)
 	}
 	b.Approver = &fakeApprover{answer: replying(true, "")}
 	if _, err := b.run(t.Context(), agent.Input{}); err != nil {
@@ -325,7 +325,7 @@ func TestStoppedWhileAsking(t *testing.T) {
 	}
 	path, err := window.Collect(b.Store.ReadBack(t.Context(), b.id, store.End))
 	if p := agent.PendingApprovals(path); err != nil || len(p) != 0 {
-		t.Errorf("pending are %+v, %v", p, err)
+		t.Errorf("pending: %+v, %v", p, err)
 	}
 	b.Approver = nil
 	b.runText("never mind")
@@ -351,7 +351,7 @@ func FuzzPendingApprovals(f *testing.F) {
 		}
 		for _, q := range agent.PendingApprovals(p) {
 			if q.Call != "1" || q.Name != "act" || q.Digest != approve.Digest(q.Name, q.Arguments) {
-				t.Fatalf("pending is %+v", q)
+				t.Fatalf("pending: %+v", q)
 			}
 		}
 	})

@@ -152,7 +152,7 @@ func TestMoveWithSummary(t *testing.T) {
 	b.runText("two")
 	requests := b.model.Requests()
 	if sent := b.sent(len(requests) - 1); strings.Contains(sent, "on the branch") || !strings.Contains(sent, "Much was said.") || !strings.HasPrefix(sent, "user: one") {
-		t.Errorf("sent is\n%s", sent)
+		t.Errorf("sent:\n%s", sent)
 	}
 	asked := len(b.model.Requests())
 	if head, err := b.Move(t.Context(), b.id, b.entries()[len(b.entries())-2].ID, true); err != nil || head.Body.Kind() != firn.KindHead {

@@ -80,7 +80,7 @@ func TestEverythingCounts(t *testing.T) {
 	wanted := agent.Counters{Input: 100 * n, Output: 10 * n, CacheRead: n, CacheWrite: 2 * n, Cost: 0.25 * float64(n), Answers: answers, Turns: 14, Compactions: 1, Window: 113,
 		Messages: 28, Active: c.Active, Last: c.Last} // the duration is not compared
 	if c != wanted {
-		t.Errorf("counted are %+v, want %+v", c, wanted)
+		t.Errorf("counters: %+v, want %+v", c, wanted)
 	}
 }
 
@@ -118,7 +118,7 @@ func TestStoppedFlushCounts(t *testing.T) {
 		t.Errorf("the error is %v", err)
 	}
 	if c := readCounted(t, b); c.Answers != 1 || c.Output == 0 {
-		t.Errorf("counted are %+v", c)
+		t.Errorf("counters: %+v", c)
 	}
 	if n := len(b.model.Requests()); n != 1 {
 		t.Errorf("the model was called %d times", n)
@@ -137,7 +137,7 @@ func TestBrokenAnswersDoNotCount(t *testing.T) {
 	}
 	b.runText("three")
 	if c := readCounted(t, b); c.Answers != 2 || c.Input != 200 || c.Turns != 3 {
-		t.Errorf("counted are %+v", c)
+		t.Errorf("counters: %+v", c)
 	}
 	if !counters(b) {
 		t.Error("the session does not end with its usage")
@@ -157,7 +157,7 @@ func TestOldSessionIsCounted(t *testing.T) {
 		t.Error("the session does not end with its usage")
 	}
 	if c := readCounted(t, b); c.Turns != 1501 || c.Answers != 1501 {
-		t.Errorf("counted are %+v", c)
+		t.Errorf("counters: %+v", c)
 	}
 	reads := &counting{Store: b.mem()}
 	if c, err := agent.Count(t.Context(), reads, b.id); err != nil || c.Turns != 1501 || reads.records > 10 {
@@ -199,7 +199,7 @@ func TestTurnsWhileCounting(t *testing.T) {
 		t.Errorf("the session was read %d times, want once; it ends with what it used: %v", n, counters(b))
 	}
 	if c := readCounted(t, b); c.Turns != 1503 || c.Answers != 1503 {
-		t.Errorf("counted are %+v", c)
+		t.Errorf("counters: %+v", c)
 	}
 }
 
@@ -225,14 +225,14 @@ func TestCountersAfterConcurrentAppend(t *testing.T) {
 	b.Store = &butting{Store: b.mem(), in: b, custom: "firn.counters", text: "and more"}
 	b.runText("one")
 	if c := readCounted(t, b); c.Turns != 2 || c.Answers != 1 {
-		t.Errorf("counted are %+v", c)
+		t.Errorf("counters: %+v", c)
 	}
 	if strings.Count(b.log(), "and more") != 1 || counters(b) {
 		t.Errorf("no message was added during the turn:\n%s", b.log())
 	}
 	b.runText("two")
 	if c := readCounted(t, b); c.Turns != 3 || c.Answers != 2 || !counters(b) {
-		t.Errorf("counted are %+v", c)
+		t.Errorf("counters: %+v", c)
 	}
 }
 

@@ -286,7 +286,7 @@ func TestCutOff(t *testing.T) {
 			return agent.PartialAnswer(path)
 		}
 		if kept := cut(); len(kept) < 9*16 || !strings.HasPrefix(strings.Repeat("0123456789abcdef", 10), kept) {
-			t.Errorf("kept is %q", kept)
+			t.Errorf("kept: %q", kept)
 		}
 		b.runText("and now?")
 		if kept := cut(); kept != "" {

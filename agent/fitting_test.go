@@ -177,7 +177,7 @@ func TestWithoutCompaction(t *testing.T) {
 		t.Errorf("%d tokens are sent", w.Tokens.Items)
 	}
 	if !slices.ContainsFunc(w.Out, func(o window.Omission) bool { return o.Why == window.OverBudget }) {
-		t.Errorf("left out is %v", w.Out)
+		t.Errorf("left out: %v", w.Out)
 	}
 	if compactions(b) > 0 {
 		t.Error("it was compacted")
@@ -357,7 +357,7 @@ func TestDrafts(t *testing.T) {
 			}
 		}
 		if got := drafted(b); !strings.HasPrefix(text, got) || len(got) < 1000 {
-			t.Errorf("kept is %q", got)
+			t.Errorf("kept: %q", got)
 		}
 		// As a crash leaves it: without the answer.
 		var cut []firn.Entry

@@ -205,7 +205,7 @@ func TestWith(t *testing.T) {
 	}
 	slices.Sort(wrong)
 	if !slices.Equal(wrong, []string{"anthropic/claude-a-4", "openai/o9"}) {
-		t.Errorf("wrong are %q", wrong)
+		t.Errorf("wrong: %q", wrong)
 	}
 	empty := provider.Catalogue{}.With(maps.Clone(overrides))
 	if s := empty.Find("ollama", "qwen3:8b"); s.Window != 4096 || s.Assumed {

@@ -107,7 +107,7 @@ func TestSessionWithoutEntries(t *testing.T) {
 	gateway.Wait()
 
 	if listed := listedIDs(t, home); len(listed) > 0 {
-		t.Errorf("listed are %v", listed)
+		t.Errorf("listed: %v", listed)
 	}
 	if listed := listedIDs(t, home, "--empty"); len(listed) != 2 {
 		t.Errorf("with --empty are listed %v, want %v", listed, ids)
@@ -132,7 +132,7 @@ func TestListHasSessionsOfTheLibrary(t *testing.T) {
 	home := t.TempDir()
 	firnIn(t, home, "new", "--title", "first")
 	if ids := listedIDs(t, home); len(ids) != 1 {
-		t.Fatalf("listed are %v", ids)
+		t.Fatalf("listed: %v", ids)
 	}
 	st, err := filestore.Open(home, filestore.Options{})
 	if err != nil {
@@ -144,7 +144,7 @@ func TestListHasSessionsOfTheLibrary(t *testing.T) {
 			t.Fatal(err)
 		}
 		if ids := listedIDs(t, home, "-n", "9"); len(ids) != n+2 {
-			t.Errorf("listed are %v, want %d sessions", ids, n+2)
+			t.Errorf("listed: %v, want %d sessions", ids, n+2)
 		}
 	}
 }

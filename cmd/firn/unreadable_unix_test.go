@@ -88,7 +88,7 @@ func checkUnreadable(t *testing.T, home string, ids []string) {
 		t.Errorf("it reports that %+v were not searched", u)
 	}
 	if !strings.Contains(errs, `"kind":"integrity"`) && !strings.Contains(errs, `"kind": "integrity"`) {
-		t.Errorf("on stderr is %s", errs)
+		t.Errorf("on stderr: %s", errs)
 	}
 }
 

@@ -208,7 +208,7 @@ func TestNameLicense(t *testing.T) {
 func TestNotices(t *testing.T) {
 	found, err := findLicenses()
 	if err != nil || found["firn.dev"].id != "Apache-2.0" || found["github.com/spf13/cobra"].id != "Apache-2.0" {
-		t.Fatalf("found are %v, %v, %v", found["firn.dev"].id, found["github.com/spf13/cobra"].id, err)
+		t.Fatalf("found: %v, %v, %v", found["firn.dev"].id, found["github.com/spf13/cobra"].id, err)
 	}
 	for module, file := range map[string]string{"modernc.org/memory": "LICENSE-MMAP-GO", "modernc.org/sqlite": "SQLITE-LICENSE", "github.com/klauspost/compress": "zstd/internal/xxhash/LICENSE.txt", "std": "PATENTS"} {
 		if !strings.Contains(string(found[module].text), "==== "+file+" ====") {

@@ -180,7 +180,7 @@ func TestWhoAnswersApprovals(t *testing.T) {
 		t.Errorf("the call ran %d times", len(ran))
 	}
 	if all, err := o.Approvals(ctx, s.ID); err != nil || len(all) != 0 {
-		t.Errorf("pending are %v, %v", all, err)
+		t.Errorf("pending: %v, %v", all, err)
 	}
 }
 
@@ -278,7 +278,7 @@ func TestApprovalOfARedactedCall(t *testing.T) {
 		awaitPending(ctx, t, &o.approvals, s.ID, "1")
 		all, err := o.Approvals(ctx, s.ID)
 		if err != nil || len(all) != 1 {
-			t.Fatalf("pending are %v, %v", all, err)
+			t.Fatalf("pending: %v, %v", all, err)
 		}
 		if _, err := o.AnswerApproval(ctx, s.ID, all[0].Call, wire.ApprovalAnswer{Decision: "allow", Digest: all[0].Digest}); err != nil {
 			t.Fatal(err)

@@ -34,7 +34,7 @@ func TestRewind(t *testing.T) {
 		}
 		same(t, "the branch", branchOf(t, r, id), "user-1 answer-1 user-2 answer-2 "+string(moved.Entry))
 		if w := got(r.Window(r.ctx, id, ""))(t); !strings.Contains(runsOf(w.Out), "#5–#6 ×2 other-branch") {
-			t.Errorf("out is %s", runsOf(w.Out))
+			t.Errorf("left out: %s", runsOf(w.Out))
 		}
 		// Moving back undoes it.
 		back := got(r.Rewind(r.ctx, id, wire.Move{To: moved.From}))(t)

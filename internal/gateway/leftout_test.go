@@ -32,7 +32,7 @@ func TestDroppedMessagesOfAnotherGateway(t *testing.T) {
 		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: text}, {ID: firn.NewEntryID(), Text: "never said"}}}
 		l.pruneDropped(t.Context())
 		if len(l.dropped) != 1 || l.dropped[0].Text != "never said" {
-			t.Errorf("left out are %+v", l.dropped)
+			t.Errorf("left out: %+v", l.dropped)
 		}
 		d.Peers = nil
 		d.shut()
@@ -50,7 +50,7 @@ func TestDroppedMessagesAreReportedOnce(t *testing.T) {
 		l.messageInput([]waiting{waits.waiting})
 		for range 2 {
 			if rest := l.requeueUnsaved([]*ticket{waits}, firn.ErrNotSaved); len(rest) != 0 {
-				t.Fatalf("left are %v", rest)
+				t.Fatalf("remaining: %v", rest)
 			}
 			if len(l.dropped) != 1 || !l.summarize {
 				t.Errorf("to be named are %+v, with lines: %v", l.dropped, l.summarize)

@@ -160,7 +160,7 @@ func TestMaintain(t *testing.T) {
 			t.Errorf("nothing was to be done, and there are %v", after)
 		}
 		if p := dry.Protected; p["main"] != 2 || p["group"] != 1 || p["current"] != 1 || p["pinned"] != 1 {
-			t.Errorf("out of reach are %v", p)
+			t.Errorf("out of reach: %v", p)
 		}
 		done, err := o.Maintain(t.Context(), m, false)
 		if err != nil || chosen(done) != want || !done.Done || done.Removed != 3 || done.Archived != 1 || done.Failed+done.Spared != 0 {
@@ -343,7 +343,7 @@ func TestMaintainSkipsSessionsUsedMeanwhile(t *testing.T) {
 				}
 				report := wire.Maintenance{Done: true, Actions: maintenance.Plan(o.now(), all, maintenance.Settings{ResetArchiveRetention: 90 * oneDay})}
 				if chosen(report) != "remove ada-then" {
-					t.Fatalf("chosen is %s", chosen(report))
+					t.Fatalf("chosen: %s", chosen(report))
 				}
 				if err := meanwhile(o); err != nil {
 					t.Fatal(err)

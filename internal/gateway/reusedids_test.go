@@ -44,7 +44,7 @@ func TestTreeOfReusedIDs(t *testing.T) {
 		}
 	}
 	if want := map[int]int{1: 0, 2: 1, 3: 1, 4: 2, 5: 4}; len(ups) != len(want) || ups[2] != 1 || ups[3] != 1 || ups[4] != 2 || ups[5] != 4 {
-		t.Errorf("what follows what is %v, want %v", ups, want)
+		t.Errorf("parents: %v, want %v", ups, want)
 	}
 	for _, back := range []bool{false, true} {
 		for head, want := range map[string]int{"#1": 1, "#3": 2, "#4": 3, "a1": 3, "#5": 4} {

@@ -135,7 +135,7 @@ func TestCompactionDetail(t *testing.T) {
 			t.Errorf("it is %+v", d)
 		}
 		if len(d.Replaced) != 1 || len(d.Stayed) != 1 || d.Replaced[0].First != "user-1" || d.Stayed[0].Last != "answer-6" || d.Stayed[0].First != d.FirstKept || d.Replaced[0].Count+d.Stayed[0].Count != 12 {
-			t.Errorf("replaced are %+v, stayed have %+v", d.Replaced, d.Stayed)
+			t.Errorf("replaced: %+v, stayed: %+v", d.Replaced, d.Stayed)
 		}
 		if d.Replaced[0].From != 1 || d.Replaced[0].To != d.Replaced[0].Count || d.Stayed[0].From != d.Replaced[0].To+1 || d.Stayed[0].To != 12 {
 			t.Errorf("the numbers are %+v and %+v", d.Replaced, d.Stayed)

@@ -168,7 +168,7 @@ func (t *terminal) press(keys string) error {
 
 // await waits until the program sends a text.
 func (t *terminal) await(text string) error {
-	late := time.After(keyWait)
+	timeout := time.After(keyWait)
 	for {
 		if i := bytes.Index(t.rest, []byte(text)); i >= 0 {
 			t.rest = t.rest[i+len(text):]
@@ -180,7 +180,7 @@ func (t *terminal) await(text string) error {
 				return fmt.Errorf("the chat ended; it sent %q", t.rest)
 			}
 			t.rest = append(t.rest, chunk...)
-		case <-late:
+		case <-timeout:
 			return fmt.Errorf("the chat did not send %q", text)
 		}
 	}

@@ -115,7 +115,7 @@ func runAll(m *testing.M) (code int, err error) {
 
 // awaitServer waits until the server answers.
 func awaitServer(ended chan error) error {
-	for late := time.Now().Add(limit); time.Now().Before(late); time.Sleep(5 * time.Millisecond) {
+	for deadline := time.Now().Add(limit); time.Now().Before(deadline); time.Sleep(5 * time.Millisecond) {
 		select {
 		case err := <-ended:
 			ended <- err

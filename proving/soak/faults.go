@@ -123,12 +123,12 @@ func (s *soak) runFault(ctx context.Context, f fault) {
 
 // ready waits until the gateway reports that it is ready.
 func (s *soak) ready() {
-	for late := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); ; time.Sleep(50 * time.Millisecond) {
 		status, body, err := s.request(context.Background(), http.MethodGet, "/readyz", "", nil)
 		if err == nil && status == http.StatusOK {
 			return
 		}
-		if time.Now().After(late) {
+		if time.Now().After(deadline) {
 			s.ledger.complain("the gateway does not become ready: %d %s %v", status, body, err)
 			return
 		}

@@ -137,7 +137,7 @@ func (s *soak) indexes() {
 
 // finds searches for a message, until the index is up to date.
 func (s *soak) finds(what spoken) bool {
-	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(200 * time.Millisecond) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(200 * time.Millisecond) {
 		ctx, done := requestContext()
 		found, err := s.client.Search(ctx, wire.SearchQuery{Query: `"` + what.text + `"`, Session: string(what.session)})
 		done()

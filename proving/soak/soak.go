@@ -177,7 +177,7 @@ func (s *soak) work(ctx context.Context) []*follower {
 
 // awaitIdle waits until no turns run and no messages are queued.
 func (s *soak) awaitIdle() {
-	late := time.Now().Add(patience)
+	deadline := time.Now().Add(patience)
 	for {
 		ctx, done := requestContext()
 		st, err := s.client.Status(ctx)
@@ -185,7 +185,7 @@ func (s *soak) awaitIdle() {
 		if err == nil && st.Running == 0 && st.Queued == 0 {
 			return
 		}
-		if time.Now().After(late) {
+		if time.Now().After(deadline) {
 			s.ledger.complain("turns do not end: %d run and %d messages wait, %v", st.Running, st.Queued, err)
 			return
 		}
@@ -197,7 +197,7 @@ func (s *soak) awaitIdle() {
 // their turns.
 func (s *soak) awaitUnchanged() {
 	before := ""
-	for late := time.Now().Add(patience); time.Now().Before(late); time.Sleep(2 * time.Second) {
+	for deadline := time.Now().Add(patience); time.Now().Before(deadline); time.Sleep(2 * time.Second) {
 		ends := ""
 		for one, err := range s.client.Sessions(context.Background(), client.Query{}) {
 			if err != nil {
@@ -216,11 +216,11 @@ func (s *soak) awaitUnchanged() {
 
 // await waits for n further acknowledgments.
 func (s *soak) await(n int64) {
-	late := time.After(patience)
+	timeout := time.After(patience)
 	for from := s.ledger.acks.Load(); s.ledger.acks.Load() < from+n; {
 		select {
 		case <-s.ledger.progress:
-		case <-late:
+		case <-timeout:
 			s.ledger.complain("the clients do not get on: %d of %d acknowledged", s.ledger.acks.Load()-from, n)
 			return
 		}

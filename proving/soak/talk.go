@@ -56,7 +56,7 @@ func isRetryable(status int) bool {
 // sendUntilAnswered sends an idempotent request until it is answered, and reports whether
 // it was. A permanent rejection is recorded as an error.
 func (s *soak) sendUntilAnswered(what, path, token string, body any, answer any, headers ...string) bool {
-	for late := time.Now().Add(patience); ; {
+	for deadline := time.Now().Add(patience); ; {
 		status, data, err := s.request(context.Background(), http.MethodPost, path, token, body, headers...)
 		if err == nil && status == http.StatusOK {
 			if err := json.Unmarshal(data, answer); err != nil {
@@ -69,7 +69,7 @@ func (s *soak) sendUntilAnswered(what, path, token string, body any, answer any,
 			s.ledger.complain("%s was refused: %d %s", what, status, data)
 			return false
 		}
-		if time.Now().After(late) {
+		if time.Now().After(deadline) {
 			s.ledger.complain("%s does not get through: %d %s %v", what, status, data, err)
 			return false
 		}

@@ -52,10 +52,10 @@ func TestDeletedFileIsSaved(t *testing.T) {
 			}
 			data, err := os.ReadFile(reviewTranscript(home, id) + ".rescued-0")
 			if err != nil || strings.Count(string(data), "acknowledged") != 3 {
-				t.Errorf("saved are %d bytes: %v", len(data), err)
+				t.Errorf("%d bytes saved, %v", len(data), err)
 			}
 			if name != "an append" && !strings.Contains(output, "rescued-0") {
-				t.Errorf("reported is %q", output)
+				t.Errorf("reported: %q", output)
 			}
 		})
 	}

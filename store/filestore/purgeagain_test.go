@@ -65,7 +65,7 @@ func TestPurgeAgain(t *testing.T) {
 		t.Errorf("the receipt is %+v", again)
 	}
 	if left := reviewHolding(t, home, "acknowledged"); len(left) != 1 || left[0] != other {
-		t.Errorf("left is %q", left)
+		t.Errorf("remaining: %q", left)
 	}
 }
 

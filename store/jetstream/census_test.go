@@ -106,7 +106,7 @@ func TestListSeesEveryChange(t *testing.T) {
 		}
 		away, err := who.ReservedIDs(t.Context())
 		if err != nil || len(away) != 2 || !away["b1"] || !away["b2"] {
-			t.Errorf("reserved are %v, %v", away, err)
+			t.Errorf("reserved: %v, %v", away, err)
 		}
 		for id, want := range map[firn.ID]bool{"b0": false, "b1": true, "b2": true, "nobody": false, "a/b": false} {
 			if got, err := who.IsReserved(t.Context(), id); got != want || err != nil {

@@ -281,10 +281,10 @@ func tryRecords(seq func(func(store.Record, error) bool)) (all []record, err err
 // patiently retries an operation up to the configured time: during an election the cluster
 // does not respond and returns an error.
 func (f *flipper) patiently(what string, do func() error) error {
-	late := time.Now().Add(90 * time.Second)
+	deadline := time.Now().Add(90 * time.Second)
 	for {
 		err := do()
-		if err == nil || !errors.Is(err, firn.ErrUnavailable) || time.Now().After(late) {
+		if err == nil || !errors.Is(err, firn.ErrUnavailable) || time.Now().After(deadline) {
 			return err
 		}
 		f.counts[what]++

@@ -89,8 +89,8 @@ func lagOnce(t *testing.T, c *cluster, read func(context.Context, *jetstream.Sto
 // connected waits until a store is connected to a server.
 func connected(t *testing.T, st *jetstream.Store, server string) {
 	t.Helper()
-	for late := time.Now().Add(basetest.Limit); jetstream.ConnectedServer(st) != server; time.Sleep(10 * time.Millisecond) {
-		if time.Now().After(late) {
+	for deadline := time.Now().Add(basetest.Limit); jetstream.ConnectedServer(st) != server; time.Sleep(10 * time.Millisecond) {
+		if time.Now().After(deadline) {
 			t.Fatalf("the store does not connect to %s", server)
 		}
 	}

@@ -438,7 +438,7 @@ func TestPurgeLeavesNothing(t *testing.T) {
 		t.Errorf("the secret is still in %d messages", n)
 	}
 	if got := records(t, st.Read(t.Context(), "s1", store.Start)); len(got) != 5 || !strings.Contains(got[3].line, `"erased","id":"b"`) {
-		t.Errorf("left is %v", got)
+		t.Errorf("remaining: %v", got)
 	}
 }
 

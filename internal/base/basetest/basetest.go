@@ -43,8 +43,8 @@ func Seed(t testing.TB) uint64 {
 // The condition is checked in the goroutine of the caller.
 func Eventually(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	for late := time.Now().Add(Limit); !holds(); time.Sleep(5 * time.Millisecond) {
-		if time.Now().After(late) {
+	for deadline := time.Now().Add(Limit); !holds(); time.Sleep(5 * time.Millisecond) {
+		if time.Now().After(deadline) {
 			t.Fatalf("timed out after %s waiting until %s", Limit, what)
 		}
 	}

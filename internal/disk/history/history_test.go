@@ -35,7 +35,7 @@ func TestErase(t *testing.T) {
 		t.Error(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || string(data) != "\"one\"\n\"two\"\n\"three\"\n\"four\"\n" {
-		t.Errorf("left are %q, %v", data, err)
+		t.Errorf("remaining: %q, %v", data, err)
 	}
 	if info, err := os.Stat(path); err != nil || runtime.GOOS != "windows" && info.Mode().Perm() != 0o600 {
 		t.Errorf("it is %v, %v", info, err)
@@ -109,7 +109,7 @@ func TestEraseLeftover(t *testing.T) {
 		t.Fatal(err)
 	}
 	if data, err := os.ReadFile(path); err != nil || strings.Contains(string(data), "xyzzy") || len(data) == 0 {
-		t.Errorf("left are %d bytes, %v", len(data), err)
+		t.Errorf("%d bytes remain, %v", len(data), err)
 	}
 	if _, err := os.Stat(path + ".new"); !os.IsNotExist(err) {
 		t.Errorf("the rest of a crash is still there: %v", err)

@@ -203,7 +203,7 @@ func TestBoundToAgents(t *testing.T) {
 		t.Errorf("the list is %q", got)
 	}
 	if got := ids(t, s.ask("GET", "/v1/running", secret).body); !slices.Equal(got, []string{"aaaa-2", "bbbb-2", "cccc-1"}) {
-		t.Errorf("running are %q", got)
+		t.Errorf("running: %q", got)
 	}
 	theirs := []string{"GET /v1/sessions/%s", "GET /v1/sessions/%s/entries", "GET /v1/sessions/%s/tree", "GET /v1/sessions/%s/window",
 		"GET /v1/sessions/%s/compactions", "DELETE /v1/sessions/%s", "POST /v1/sessions/%s:kill", "POST /v1/sessions/%s/turns", "POST /v1/sessions/%s/fork"}

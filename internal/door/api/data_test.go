@@ -56,7 +56,7 @@ func TestData(t *testing.T) {
 	}
 	page := must(h.owner.SessionsPage(ctx, client.Query{Tag: "blue", Limit: 1}))(t)
 	if len(page.Items) != 1 || page.Cursor == "" || !slices.Equal(page.Items[0].Tags, []string{"blue"}) {
-		t.Errorf("listed are %+v", page)
+		t.Errorf("listed: %+v", page)
 	}
 	for _, q := range []client.Query{{Tag: "red"}, {Source: "pi"}, {Since: time.Now().Add(time.Hour)}, {Until: time.Unix(1, 0)}} {
 		if page := must(h.owner.SessionsPage(ctx, q))(t); len(page.Items) != 0 || page.Total != 0 {
@@ -65,7 +65,7 @@ func TestData(t *testing.T) {
 	}
 	must(h.owner.Patch(ctx, ids[0], *results[0].Before))(t)
 	if page := must(h.owner.SessionsPage(ctx, client.Query{Tag: "red", Source: "firn"}))(t); len(page.Items) != 1 {
-		t.Errorf("undone, listed are %+v", page)
+		t.Errorf("undone, listed: %+v", page)
 	}
 
 	course := must(bound.Course(ctx, ids[0]))(t)

@@ -129,7 +129,7 @@ func (c forwarding) ensureOwned() (leave func(), done bool, err error) {
 	if !ok {
 		return none, false, nil // the handler reports the error
 	}
-	late := time.Now().Add(ownerPatience)
+	deadline := time.Now().Add(ownerPatience)
 	for {
 		tenure, owner, err := c.h.config.Peers.Own(c.r.Context(), claim)
 		if err != nil {
@@ -145,7 +145,7 @@ func (c forwarding) ensureOwned() (leave func(), done bool, err error) {
 		if err = c.forward(owner); !errors.Is(err, ErrNotDelivered) {
 			return none, true, err
 		}
-		if time.Now().After(late) {
+		if time.Now().After(deadline) {
 			return none, true, &wire.Problem{Kind: wire.Unavailable, Message: "the gateway that owns the session does not respond", Hint: "try again in a moment"}
 		}
 		select {

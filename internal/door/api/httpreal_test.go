@@ -292,7 +292,7 @@ func TestRealBoundToken(t *testing.T) {
 		seen = append(seen, s.ID)
 	}
 	if !slices.Equal(seen, []firn.ID{own.ID}) {
-		t.Errorf("seen are %q", seen)
+		t.Errorf("got: %q", seen)
 	}
 	if _, err := worker.NewSession(ctx, wire.NewSession{Agent: "main"}); wire.KindOf(err) != wire.NotAllowed {
 		t.Errorf("a session of another agent: %v", err)

@@ -54,7 +54,7 @@ func TestGaps(t *testing.T) {
 		}
 		remembered := turn.clientMessage()
 		if joined := strings.ReplaceAll(received.String(), "|", RoundBreak); remembered.Text() != joined {
-			t.Errorf("remembered is %q, sent was %q", remembered.Text(), joined)
+			t.Errorf("remembered: %q, sent: %q", remembered.Text(), joined)
 		}
 	}
 	received := &fakeClient{}

@@ -116,7 +116,7 @@ func TestCatalogueIsADirectory(t *testing.T) {
 	for _, limit := range []int{0, 2} {
 		want := f.list(f.store, store.Query{Limit: limit})
 		if got := f.list(f.cat, store.Query{Limit: limit}); ids(got) != ids(want) {
-			t.Errorf("listed are %q, want %q", ids(got), ids(want))
+			t.Errorf("listed: %q, want %q", ids(got), ids(want))
 		}
 	}
 	if _, err := f.cat.Refresh(f.ctx, nil); err == nil {

@@ -197,7 +197,7 @@ func ids(infos []store.Info) string {
 func (f *fixture) wantIDs(infos []store.Info, want string) {
 	f.Helper()
 	if got := ids(infos); got != want {
-		f.Errorf("listed are %q, want %q", got, want)
+		f.Errorf("listed: %q, want %q", got, want)
 	}
 }
 

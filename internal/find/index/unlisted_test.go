@@ -65,7 +65,7 @@ func TestSessionsOfTheLibrary(t *testing.T) {
 		}
 		slices.Sort(ids)
 		if !slices.Equal(ids, want) {
-			t.Errorf("listed are %v, want %v", ids, want)
+			t.Errorf("listed: %v, want %v", ids, want)
 		}
 		if n := listed.n - before; n != surveys {
 			t.Errorf("all sessions were examined %d times, want %d", n, surveys)

@@ -88,7 +88,7 @@ func TestPlan(t *testing.T) {
 				}
 			}
 			if strings.Join(got, " ") != c.want {
-				t.Errorf("chosen are %v, want %s", got, c.want)
+				t.Errorf("chosen: %v, want %s", got, c.want)
 			}
 			if c.m.Enabled() != (c.m != Settings{}) {
 				t.Errorf("Enabled returned %t, which decides whether automatic runs take place", c.m.Enabled())
@@ -146,14 +146,14 @@ func TestKeptAndExceeded(t *testing.T) {
 	m := Settings{PruneAfter: 10 * aDay, MaxEntries: 3, MaxDiskBytes: 600}
 	r := wire.Maintenance{Actions: Plan(noon, all, m), BinBytes: 50}
 	if len(r.Actions) != 1 || r.Actions[0].Session != "free" {
-		t.Fatalf("chosen are %+v", r.Actions)
+		t.Fatalf("chosen: %+v", r.Actions)
 	}
 	if kept := CountProtected(noon, all, m); fmt.Sprint(kept) != "map[current:6 pinned:1]" {
-		t.Errorf("kept are %v", kept)
+		t.Errorf("kept: %v", kept)
 	}
 	want := "[{max_entries main 3 8 0} {max_disk_bytes  600 950 150}]"
 	if got := fmt.Sprint(Exceeded(all, &r, m)); got != want {
-		t.Errorf("exceeded are %s, want %s", got, want)
+		t.Errorf("exceeded: %s, want %s", got, want)
 	}
 	r.Done, r.Actions[0].Outcome = true, wire.OutcomeSpared
 	if got := fmt.Sprint(Exceeded(all, &r, m)); got != "[{max_entries main 3 9 0} {max_disk_bytes  600 950 50}]" {

@@ -128,7 +128,7 @@ func (s *soak) createSessions() {
 	for range soakSessions {
 		var made wire.Session
 		status, body, err := s.post(context.Background(), "/v1/sessions", wire.NewSession{})
-		for late := time.Now().Add(basetest.Limit); err == nil && again(status) && time.Now().Before(late); {
+		for deadline := time.Now().Add(basetest.Limit); err == nil && again(status) && time.Now().Before(deadline); {
 			status, body, err = s.post(context.Background(), "/v1/sessions", wire.NewSession{})
 		}
 		if err != nil || status != 200 || json.Unmarshal(body, &made) != nil {
@@ -150,7 +150,7 @@ func (s *soak) harm() {
 		harm()
 	}
 	kinds = append(kinds, s.killFollower, s.restartGateway, s.restartServer, s.stopLeader)
-	for late := time.Now().Add(duration()); time.Now().Before(late) && !s.t.Failed(); {
+	for deadline := time.Now().Add(duration()); time.Now().Before(deadline) && !s.t.Failed(); {
 		s.await(2 * soakClients)
 		kinds[s.chance.IntN(len(kinds))]()
 	}
@@ -159,11 +159,11 @@ func (s *soak) harm() {
 
 // await waits until n more requests were acknowledged.
 func (s *soak) await(n int64) {
-	late := time.After(2 * basetest.Limit)
+	timeout := time.After(2 * basetest.Limit)
 	for from := s.acks.Load(); s.acks.Load() < from+n; {
 		select {
 		case <-s.progress:
-		case <-late:
+		case <-timeout:
 			s.t.Errorf("the clients do not get on: %d of %d acknowledged; %v", s.acks.Load()-from, n, s.faults)
 			return
 		}

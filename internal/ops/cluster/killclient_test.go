@@ -68,7 +68,7 @@ func (s *soak) talk(client int, stop <-chan struct{}) {
 // often it is sent.
 func (s *soak) send(what spoken, t wire.Turn) {
 	t.ID, t.Text = what.id, what.text
-	late := time.Now().Add(2 * basetest.Limit)
+	deadline := time.Now().Add(2 * basetest.Limit)
 	for {
 		status, body, err := s.post(context.Background(), turns(what.session), t)
 		if err == nil && status == http.StatusOK {
@@ -79,7 +79,7 @@ func (s *soak) send(what spoken, t wire.Turn) {
 			s.t.Errorf("%s was refused: %d %s", what.text, status, body)
 			return
 		}
-		if time.Now().After(late) {
+		if time.Now().After(deadline) {
 			s.t.Errorf("%s does not get through: %d %s %v", what.text, status, body, err)
 			return
 		}

@@ -89,10 +89,10 @@ func beProcess(config string) error {
 
 // open opens the store once the cluster is reachable.
 func (p *process) open() (*jetstream.Store, error) {
-	late := time.Now().Add(basetest.Limit)
+	deadline := time.Now().Add(basetest.Limit)
 	for {
 		st, err := jetstream.Open(context.Background(), p.Store)
-		if err == nil || time.Now().After(late) {
+		if err == nil || time.Now().After(deadline) {
 			return st, err
 		}
 	}

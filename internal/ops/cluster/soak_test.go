@@ -41,9 +41,9 @@ func TestSoakCluster(t *testing.T) {
 		lead := func(stream string, n *jetstreamtest.Node) { s.servers.Lead(t, behind, stream, n) }
 		heal := func(n *jetstreamtest.Node) { s.servers.Heal(t, behind, n) }
 		keys, seen := s.bind(), make(map[firn.ID]prefix)
-		late := time.Now().Add(soakFor())
+		deadline := time.Now().Add(soakFor())
 		kinds := []func(){s.killGateway, s.killLeader, s.killFollower, s.restartServer, s.stopGateway}
-		for first := true; first || time.Now().Before(late) && !t.Failed(); first = false {
+		for first := true; first || time.Now().Before(deadline) && !t.Failed(); first = false {
 			s.await(2 * soakClients)
 			s.damage(r, keys, seen, lead, heal)
 			if soakFor() > 0 && !t.Failed() {

@@ -198,7 +198,7 @@ func (c *Cluster) Lead(t testing.TB, api js.JetStream, stream string, n *Node) b
 	if err != nil {
 		t.Fatal(err)
 	}
-	for late := time.Now().Add(15 * time.Second); time.Now().Before(late); {
+	for deadline := time.Now().Add(15 * time.Second); time.Now().Before(deadline); {
 		if c.Leader(t, api, stream) == n {
 			return true
 		}

@@ -77,7 +77,7 @@ func TestForgetOneFact(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got := fileText(t, d, "memory/2026-08-01.md"); got != "# 2026-08-01\n\n" {
-		t.Errorf("left is %q", got)
+		t.Errorf("remaining: %q", got)
 	}
 }
 
@@ -89,7 +89,7 @@ func TestClearAndUndo(t *testing.T) {
 		t.Fatal(err)
 	}
 	if notes, err := d.Notes(t.Context()); err != nil || len(notes) != 0 {
-		t.Fatalf("left is %v, %v", notes, err)
+		t.Fatalf("remaining: %v, %v", notes, err)
 	}
 	if _, err := d.Undo(t.Context(), change.ID); err != nil {
 		t.Fatal(err)

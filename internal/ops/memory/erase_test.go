@@ -134,7 +134,7 @@ func TestEraseSomeEntries(t *testing.T) {
 		t.Fatal(err)
 	}
 	if got, want := fileText(t, d, "memory/2026-08-01.md"), "- two of quinoa <!-- from s1/e2 -->\n- both of them <!-- from s1/e2 -->\n- by hand\n"; got != want {
-		t.Errorf("left is %q, want %q", got, want)
+		t.Errorf("remaining: %q, want %q", got, want)
 	}
 	none, _ := folderOf(t, nil)
 	if erased, err := none.Erase(t.Context(), "s1"); err != nil || erased != (Erased{}) || fileText(t, none, "memory/.lock") != "(none)" {

@@ -93,7 +93,7 @@ func TestNewMirrorsAreNoticed(t *testing.T) {
 	}
 	want := []string{string(ours.ID)}
 	if got := listed(t, c); !slices.Equal(got, want) {
-		t.Fatalf("listed are %v", got)
+		t.Fatalf("listed: %v", got)
 	}
 	tool := pi{t, t.TempDir()}
 	for _, id := range []string{first, second} {
@@ -102,7 +102,7 @@ func TestNewMirrorsAreNoticed(t *testing.T) {
 		want = append([]string{id}, want...)
 		slices.Sort(want)
 		if got := listed(t, c); !slices.Equal(got, want) {
-			t.Errorf("listed are %v", got)
+			t.Errorf("listed: %v", got)
 		}
 		if s, err := c.Session(t.Context(), id[:8]); err != nil || string(s.ID) != id {
 			t.Errorf("by the beginning of its id %s is %s, %v", id, s.ID, err)
@@ -127,7 +127,7 @@ func TestPurgedSessionDoesNotReturn(t *testing.T) {
 	tool.writeSession(first, 5)
 	tool.adopt(h.home())
 	if got := listed(t, c); !slices.Equal(got, []string{second}) {
-		t.Errorf("listed are %v", got)
+		t.Errorf("listed: %v", got)
 	}
 	left, err := filepath.Glob(filepath.Join(h.home(), SourcesDir, "*", "sessions", "*", "*"+first+"*"))
 	if err != nil || len(left) > 0 {
@@ -270,10 +270,10 @@ func TestContinuedByBoth(t *testing.T) {
 	tool.writeSession(second, 4)
 	m, done := tool.mirror(h.home())
 	if len(done.Longer) != 2 {
-		t.Errorf("longer are %v", done.Longer)
+		t.Errorf("longer: %v", done.Longer)
 	}
 	if ahead := m.Diverged(func(id firn.ID) (bool, error) { return id == first, nil }, done.Longer); len(ahead) != 1 || ahead[0].ID != first {
-		t.Errorf("ahead are %v", ahead)
+		t.Errorf("ahead: %v", ahead)
 	} else if err := m.Done(t.Context(), done.Longer, ahead[0].Parts); err != nil {
 		t.Error(err)
 	} else if _, again := tool.mirror(h.home()); !slices.Equal(again.Longer, ahead[0].Parts) {

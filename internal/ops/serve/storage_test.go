@@ -30,7 +30,7 @@ func TestSources(t *testing.T) {
 	}
 	page, err := c.SessionsPage(ctx, client.Query{Source: "pi", Limit: 1})
 	if err != nil || page.Total != 2 || len(page.Items) != 1 || !strings.HasPrefix(page.Items[0].Source, "pi-") {
-		t.Fatalf("listed are %+v, %v", page, err)
+		t.Fatalf("listed: %+v, %v", page, err)
 	}
 	name := page.Items[0].Source
 	tags := []string{"mine"}
@@ -110,7 +110,7 @@ func TestVerifyAndStorage(t *testing.T) {
 		t.Errorf("the check found %+v", v)
 	}
 	if st := ops.Storage; st.Sessions == 0 || st.Index == 0 || st.Bin == 0 || st.Memory == 0 || st.Total == 0 || st.Free == 0 || st.Free > st.Total {
-		t.Errorf("kept are %+v", st)
+		t.Errorf("kept: %+v", st)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestPurgeAtOnce(t *testing.T) {
 	}
 	wg.Wait()
 	if data, err := os.ReadFile(path); err != nil || string(data) != `"hello there"`+"\n" {
-		t.Errorf("typed is %s, %v", data, err)
+		t.Errorf("typed: %s, %v", data, err)
 	}
 }
 

@@ -83,7 +83,7 @@ func TestRate(t *testing.T) {
 		t.Errorf("a canceled upload: %v", err)
 	}
 	if files := d.onTarget("."); len(files) != 1 {
-		t.Errorf("on the target is %v", files)
+		t.Errorf("on the target: %v", files)
 	}
 	if err := sleep(ctx, time.Hour); !errors.Is(err, context.Canceled) {
 		t.Errorf("a canceled pause: %v", err)

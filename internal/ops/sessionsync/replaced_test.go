@@ -101,7 +101,7 @@ func TestExcludedLater(t *testing.T) {
 		t.Errorf("the report is %+v", r)
 	}
 	if text := decryptAll(t, d); strings.Contains(text, `"archived":true`) || strings.Contains(text, `"purged":true`) || strings.Contains(text, string(unread)) {
-		t.Errorf("on the target is\n%s", text)
+		t.Errorf("on the target:\n%s", text)
 	}
 	if r := d.sync(d.b); r.Imported < 2 || len(r.Problems) > 0 {
 		t.Errorf("the report of b is %+v", r)

@@ -391,7 +391,7 @@ func TestExcluded(t *testing.T) {
 	d.sync(d.a)
 	text := decryptAll(t, d)
 	if !strings.Contains(text, "shared text") || strings.Contains(text, "secret") {
-		t.Errorf("on the target is\n%s", text)
+		t.Errorf("on the target:\n%s", text)
 	}
 	for _, id := range []firn.ID{byID, byKey, byProject} {
 		if strings.Contains(text, string(id)) {

@@ -193,12 +193,12 @@ func (g *fakeScreen) String() string {
 // shows waits until the screen contains texts.
 func (g *fakeScreen) shows(texts ...string) {
 	g.t.Helper()
-	late := time.After(basetest.Limit)
+	timeout := time.After(basetest.Limit)
 	for _, text := range texts {
 		for !strings.Contains(g.String(), text) {
 			select {
 			case <-g.drawn:
-			case <-late:
+			case <-timeout:
 				g.t.Fatalf("timed out waiting for %q; the screen has\n%s", text, g)
 			}
 		}

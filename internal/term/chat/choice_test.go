@@ -9,7 +9,7 @@ func TestChoices(t *testing.T) {
 	s.does("hello", "/model", "/think", "/status")
 	now, err := s.c.fetchSession(t.Context())
 	if err != nil || now.State.Thinking != "" {
-		t.Fatalf("chosen is %+v, %v", now.State, err)
+		t.Fatalf("chosen: %+v, %v", now.State, err)
 	}
 	s.does("/model ollama/x", "/think high", "/think hard", "/verbose on", "/verbose", "/verbose maybe", "/new")
 	now, err = s.c.fetchSession(t.Context())

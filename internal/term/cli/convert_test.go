@@ -43,6 +43,6 @@ func TestConvertInterruptedInput(t *testing.T) {
 		t.Errorf("it exited with %d and printed %q", code, &output)
 	}
 	if left, err := os.ReadDir(dir); err != nil || len(left) > 0 {
-		t.Errorf("left are %v, %v", left, err)
+		t.Errorf("remaining: %v, %v", left, err)
 	}
 }

@@ -380,12 +380,12 @@ func TestPickFrom(t *testing.T) {
 	shows("drink: red\n❯ red wine\n  about 3\n  1, all · Tab: hot")
 	s.types("<enter>")
 	if id := <-got; id != "3" {
-		t.Errorf("chosen is %q", id)
+		t.Errorf("chosen: %q", id)
 	}
 	go pick()
 	shows("about 2")
 	s.types("^C")
 	if id := <-got; id != "" {
-		t.Errorf("chosen is %q", id)
+		t.Errorf("chosen: %q", id)
 	}
 }

@@ -422,7 +422,7 @@ func (d *door) checkItems(conversation string) {
 		}
 	}
 	if all, err = d.Conversations.Items.List(t.Context(), conversation, conversations.ItemListParams{Order: "asc"}); err != nil || len(all.Data) != 3 {
-		t.Errorf("left are %d items, %v", len(all.Data), err)
+		t.Errorf("%d items remain, %v", len(all.Data), err)
 	}
 }
 

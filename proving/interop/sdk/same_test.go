@@ -184,6 +184,6 @@ func TestCompare(t *testing.T) {
 	needed := make(map[string]bool)
 	rest := without(found, []allowance{{"a[].b", "1", "", ""}, {"a[].c", "*", "", ""}, {"a[].c", "", "*", ""}}, needed)
 	if len(rest) != 1 || rest[0].path != "a[7].b" || !needed["a[].b"] || !needed["a[].c"] {
-		t.Errorf("left are %v, needed were %v", rest, needed)
+		t.Errorf("remaining: %v, needed: %v", rest, needed)
 	}
 }

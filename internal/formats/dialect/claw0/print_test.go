@@ -90,7 +90,7 @@ func TestPrintFirstVersion(t *testing.T) {
 {"type": "tombstone", "target": -8, "ts": "2026-11-15T02:40:59+00:00"}
 `
 	if p.file != want {
-		t.Errorf("written is\n%swant\n%s", p.file, want)
+		t.Errorf("written:\n%swant\n%s", p.file, want)
 	}
 	equal(t, "losses", p.losses, []string{"e4 failures of tools false", "e6 titles false", "e7 compactions false", "e8 hiding false"})
 	equal(t, "read again", words(scan(t, p.file))[9:], []string{"l000010 compaction S from l000003", "l000011 hides l000003", "l000012 hides l000004", "l000013 hides l000005"})
@@ -109,7 +109,7 @@ func TestPrintCurrentVersion(t *testing.T) {
 {"type": "title", "title": "T", "source": "user", "ts": 1794710456.0}
 `
 	if p.file != want {
-		t.Errorf("written is\n%swant\n%s", p.file, want)
+		t.Errorf("written:\n%swant\n%s", p.file, want)
 	}
 }
 

@@ -37,6 +37,6 @@ func TestRolloutRoundTrip(t *testing.T) {
 	there, _ := carry(t, New(), native.NewTool(), data)
 	again, _ := carry(t, native.NewTool(), New(), there)
 	if got, want := strings.Join(sent(scan(t, again)), " "), strings.Join(sent(scan(t, data)), " "); got != want {
-		t.Errorf("sent is %s, want %s:\n%s", got, want, again)
+		t.Errorf("sent: %s, want %s:\n%s", got, want, again)
 	}
 }

@@ -64,7 +64,7 @@ func TestTranscripts(t *testing.T) {
 		"rollout-2026-11-15T21-34-06-" + thread + " archived_sessions/rollout-2026-11-15T21-34-06-" + thread + `.jsonl cwd= title="new" parent= sub=false archived=true packed=false`,
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("listed are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("listed:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -74,7 +74,7 @@ func TestTranscriptLongFirstLine(t *testing.T) {
 	line := `{"timestamp":"2026-11-15T21:34:06.962Z","type":"session_meta","payload":{"id":"x","timestamp":"2026-11-15T21:34:06.934Z","cwd":"/a","thread_source":"subagent","base_instructions":{"text":"` + strings.Repeat("x", 2*maxPrefix) + `"}}}`
 	for tr, err := range New().Layout().Transcripts(home(map[string]string{"sessions/rollout-2026-11-15T21-34-06-" + thread + ".jsonl": line})) {
 		if err != nil || tr.CWD != "/a" || !tr.Sub || tr.Created.IsZero() {
-			t.Errorf("listed is %+v, %v", tr, err)
+			t.Errorf("listed: %+v, %v", tr, err)
 		}
 	}
 }
@@ -177,7 +177,7 @@ func FuzzTranscripts(f *testing.F) {
 				continue
 			}
 			if tr.ID.Check() != nil || seen[tr.ID] || len(tr.Parts) != 1 {
-				t.Fatalf("listed is %+v", tr)
+				t.Fatalf("listed: %+v", tr)
 			}
 			seen[tr.ID] = true
 		}

@@ -121,7 +121,7 @@ func TestPrintBytes(t *testing.T) {
 `
 	turn := dialect.UUID("dd591d39-75ac-82a7-9e2f-a72df0943ea2", "e1")
 	if got = strings.ReplaceAll(got, turn, "TURN"); got != want {
-		t.Errorf("written is\n%s\nwant\n%s", got, want)
+		t.Errorf("written:\n%s\nwant\n%s", got, want)
 	}
 	if !slices.Contains(w.losses, "e2 thinking false") {
 		t.Errorf("thinking of other models is not reported: %q", w.losses)
@@ -170,7 +170,7 @@ func TestPrintItems(t *testing.T) {
 		`{"type":"web_search_call","id":"ws_1"}`,
 	}
 	if strings.Join(got, "\n") != strings.Join(want, "\n") {
-		t.Errorf("written is\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("written:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 	for _, loss := range []string{"e4 errors false", "e5 speakers false", "e6 speakers false", "e7 failed answers true", "e9 settings true", "e10 notes true", "e11 titles true", "e12 unknown entries true"} {
 		if !slices.Contains(w.losses, loss) {
@@ -268,7 +268,7 @@ func TestPrintRead(t *testing.T) {
 		t.Errorf("losses are %q", w.losses)
 	}
 	if got, want := sent(scan(t, w.out)), sent(entries); strings.Join(got, "|") != strings.Join(want, "|") {
-		t.Errorf("sent is\n%q\nwant\n%q", got, want)
+		t.Errorf("sent:\n%q\nwant\n%q", got, want)
 	}
 	strip := func(line []byte) []string {
 		var l struct {
@@ -383,7 +383,7 @@ func TestPrintScan(t *testing.T) {
 			entries = append(entries, e)
 		}
 		if got, want := sent(scan(t, w.out)), live(entries[1:]); strings.Join(got, "\n") != strings.Join(want, "\n") {
-			rt.Fatalf("sent is\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), w.out)
+			rt.Fatalf("sent:\n%s\nwant\n%s\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"), w.out)
 		}
 	})
 }

@@ -66,7 +66,7 @@ func TestTranscripts(t *testing.T) {
 		`researcher_user_hello-world researcher_user_hello-world sessions/researcher_user_hello-world.jsonl key=agent:researcher:direct:user title=""`,
 	}
 	if !slices.Equal(got, want) {
-		t.Errorf("listed are\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
+		t.Errorf("listed:\n%s\nwant\n%s", strings.Join(got, "\n"), strings.Join(want, "\n"))
 	}
 }
 
@@ -182,7 +182,7 @@ func FuzzTranscripts(f *testing.F) {
 				continue
 			}
 			if tr.ID.Check() != nil || seen[tr.ID] || len(tr.Parts) == 0 {
-				t.Fatalf("listed is %+v", tr)
+				t.Fatalf("listed: %+v", tr)
 			}
 			seen[tr.ID] = true
 		}

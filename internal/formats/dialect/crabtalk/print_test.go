@@ -131,7 +131,7 @@ func TestPrintNative(t *testing.T) {
 {"event":"done","n":1.0}
 `
 	if got != want {
-		t.Errorf("written is\n%s\nwant\n%s", got, want)
+		t.Errorf("written:\n%s\nwant\n%s", got, want)
 	}
 	losses := strings.Join(w.losses, "\n")
 	for _, loss := range []string{"e3 marks false", "e5 failed answers true", "e6 images false", "e7 speakers false", "e9 settings true", "e10 notes true", "e11 notes true"} {
@@ -152,11 +152,11 @@ func TestPrintKept(t *testing.T) {
 {"role":"assistant","content":"2"}
 `
 	if got != want {
-		t.Errorf("written is\n%s\nwant\n%s", got, want)
+		t.Errorf("written:\n%s\nwant\n%s", got, want)
 	}
 	got = w.print(firn.Entry{ID: "d", Parent: "c", Body: &firn.Compaction{Summary: "all", FirstKept: "d"}})
 	if want := `{"compact":"all"}` + "\n"; got != want {
-		t.Errorf("written is %s, want %s", got, want)
+		t.Errorf("written: %s, want %s", got, want)
 	}
 }
 

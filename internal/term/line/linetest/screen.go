@@ -370,11 +370,11 @@ func (s *Screen) Await(t testing.TB, text string) {
 // AwaitThat waits until holds returns true. It is called after each write.
 func (s *Screen) AwaitThat(t testing.TB, what string, holds func() bool) {
 	t.Helper()
-	late := time.After(basetest.Limit)
+	timeout := time.After(basetest.Limit)
 	for !holds() {
 		select {
 		case <-s.more:
-		case <-late:
+		case <-timeout:
 			t.Fatalf("timed out waiting until %s; the screen has\n%s", what, s.All())
 		}
 	}
