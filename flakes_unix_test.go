@@ -53,14 +53,15 @@ func TestFlakesNamesWhatFailed(t *testing.T) {
 	}
 }
 
-// TestFlakesPasses runs test commands that pass in all runs, and that cannot be run.
-func TestFlakesPasses(t *testing.T) {
+// TestFlakesExitCodes runs commands that pass or fail in all runs, and calls the script with
+// invalid arguments.
+func TestFlakesExitCodes(t *testing.T) {
 	for _, c := range []struct {
 		code    int
 		printed string
 		args    []string
 	}{
-		{0, "all of 2 runs passed", []string{"2", "--", "true"}},
+		{0, "all 2 runs passed", []string{"2", "--", "true"}},
 		{1, "2 of 2  false (no package named)", []string{"2", "--", "false"}},
 		{1, "1 of 1  firn/x (no test named)", []string{"1", "--", "bash", "-c", `printf 'FAIL\tfirn/x [build failed]\n'; exit 1`}},
 		{2, "N [--load K]", nil},
@@ -76,8 +77,8 @@ func TestFlakesPasses(t *testing.T) {
 	}
 }
 
-// TestFlakesLeavesNothingRunning interrupts a run whose test has started a process in its own
-// session, next to busy processes.
+// TestFlakesLeavesNothingRunning interrupts a run whose test has started a process in a session
+// of its own, while the processes of --load are running.
 func TestFlakesLeavesNothingRunning(t *testing.T) {
 	started := filepath.Join(t.TempDir(), "started")
 	if err := syscall.Mkfifo(started, 0o600); err != nil {
@@ -89,7 +90,7 @@ func TestFlakesLeavesNothingRunning(t *testing.T) {
 	if err := cmd.Start(); err != nil {
 		t.Fatal(err)
 	}
-	f, err := os.Open(started) // until the test writes to it
+	f, err := os.Open(started) // blocks until the test writes to it
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -97,7 +98,7 @@ func TestFlakesLeavesNothingRunning(t *testing.T) {
 	line, _ := bufio.NewReader(f).ReadString('\n')
 	pids := strings.Fields(line)
 	if len(pids) != 2 {
-		t.Fatalf("the run printed %q, want two processes", line)
+		t.Fatalf("the test wrote %q, want two process IDs", line)
 	}
 	if err := cmd.Process.Signal(syscall.SIGINT); err != nil {
 		t.Fatal(err)

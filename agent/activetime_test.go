@@ -9,7 +9,7 @@ import (
 )
 
 // TestActiveTime checks the duration of turns: from the user's message to the last answer,
-// without the user's own time and without long pauses.
+// excluding the time until the user's next message, and long pauses.
 func TestActiveTime(t *testing.T) {
 	begin := time.Date(2026, 5, 1, 12, 0, 0, 0, time.UTC)
 	text := func(role firn.Role, after time.Duration) firn.Entry {
@@ -21,8 +21,8 @@ func TestActiveTime(t *testing.T) {
 	for _, e := range []firn.Entry{
 		text(firn.RoleUser, 0), text(firn.RoleAssistant, 2*time.Second), text(firn.RoleToolResult, 5*time.Second), text(firn.RoleAssistant, 6*time.Second),
 		text(firn.RoleUser, time.Minute), text(firn.RoleAssistant, time.Minute+500*time.Millisecond),
-		text(firn.RoleUser, time.Hour), text(firn.RoleAssistant, 9*time.Hour), // it was interrupted, and answered in the morning
-		text(firn.RoleUser, 10*time.Hour), text(firn.RoleAssistant, 10*time.Hour-time.Minute), // a clock was set back
+		text(firn.RoleUser, time.Hour), text(firn.RoleAssistant, 9*time.Hour), // interrupted, and answered the next morning
+		text(firn.RoleUser, 10*time.Hour), text(firn.RoleAssistant, 10*time.Hour-time.Minute), // the clock was set back
 	} {
 		c.Add(e)
 	}

@@ -51,7 +51,7 @@ type Agent struct {
 	System string
 	Tools  []tool.Tool
 	// MoreTools returns further tools for a turn, for example those of servers that are
-	// started when they are needed, and sentences for the user about tools that are missing.
+	// started when they are needed, and notices for the user about tools that are missing.
 	// Tools whose name is in use are left out. May be nil.
 	MoreTools func(ctx context.Context, run Run) (tools []tool.Tool, notices []string)
 	// Thinking is the thinking level unless the session chose another.
@@ -91,7 +91,7 @@ type Agent struct {
 	// means that they are not recorded.
 	Changes func(session firn.ID, answer firn.EntryID, call firn.ToolCall) tool.ChangeRecorder
 	// Workspace is the default directory of new sessions; may be empty. WorkspaceTools are
-	// the names of the tools that act in it, which a [Workplace] replaces.
+	// the names of the tools that act in it, which the tools of a [Workplace] replace.
 	Workspace      string
 	WorkspaceTools []string
 	// RealWorkspace is Workspace without symbolic links; it may be empty if there are none.
@@ -107,7 +107,7 @@ type Agent struct {
 	background work
 	// naming holds the sessions whose title is being generated.
 	naming sync.Map
-	// counting holds the sessions that are being counted from the start.
+	// counting holds the sessions whose counters are being recomputed from the start.
 	counting sync.Map
 }
 
@@ -122,7 +122,8 @@ type Resident interface {
 	Keep(id firn.ID, p window.Path)
 }
 
-// Close cancels background work, such as title generation or a child's turn, and waits for
+// Close cancels background work, such as title generation or the turn of a child
+// session, and waits for
 // it to end. No turn may be running.
 func (a *Agent) Close() error {
 	a.background.close()
@@ -198,7 +199,8 @@ type Run struct {
 	// Preview means that no turn runs and only the request is built. The hook must not
 	// change or record anything.
 	Preview bool
-	// Workplace replaces the agent's workspace in this turn; nil if it does not.
+	// Workplace replaces the agent's workspace in this turn; nil means that the agent's own
+	// workspace is used.
 	Workplace *Workplace
 }
 

@@ -50,7 +50,8 @@ type Input struct {
 	Narrow func(ctx context.Context, e firn.Entry) route.Bounds
 	// Approver overrides the agent's Approver; nil means no override.
 	Approver Approver
-	// Workplace replaces the agent's workspace in this turn; nil means the agent's own.
+	// Workplace replaces the agent's workspace in this turn; nil means that the agent's
+	// own workspace is used.
 	Workplace *Workplace
 	// Since is the position from which the turn has the right to write, if other gateways
 	// can take the session over: a turn that finds a fence after it ends with [ErrFenced].

@@ -191,7 +191,7 @@ func (w *world) compact(t *rapid.T) {
 	case errors.Is(err, ErrNothing), errors.Is(err, ErrPaused):
 	case errors.As(err, &big):
 		if big.System+big.Tail+big.Summary+minBody <= big.Limit {
-			t.Fatalf("all calls are too big: %+v", big)
+			t.Fatalf("it was too big although everything fits: %+v", big)
 		}
 	default:
 		t.Fatal(err)

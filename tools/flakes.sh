@@ -113,7 +113,7 @@ cat "$out"/run-*.log | awk '
 ' | sort -rn
 echo
 if [ "$broken" -eq 0 ]; then
-	echo "all of $runs runs passed; logs in $out"
+	echo "all $runs runs passed; logs in $out"
 	exit 0
 fi
 echo "$broken of $runs runs failed; failed tests:"

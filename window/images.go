@@ -136,9 +136,9 @@ func bytesText(n int64) string {
 // imagesMovedNote replaces the images of a result that were moved out of it.
 const imagesMovedNote = "[the image is in the message after the tool results]"
 
-// imagesBeside is for APIs whose tool results are text only: it moves images out of results
-// into a user message after them. It requires calls and results to be paired.
-var imagesBeside = Rule{"images-beside", func(items []Item, p *Pass) []Item {
+// imagesOutsideResults is for APIs whose tool results are text only: it moves images out of
+// results into a user message after them. It requires calls and results to be paired.
+var imagesOutsideResults = Rule{"images-beside", func(items []Item, p *Pass) []Item {
 	first := 0
 	for first < len(items) && !hasImages(&items[first]) {
 		first++

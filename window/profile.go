@@ -24,9 +24,9 @@ type Profile struct {
 // Rule is one requirement of an API, with the function that enforces it.
 type Rule struct {
 	Name string
-	// Fix returns the items changed to satisfy the rule and records each change. It owns
-	// the slice, but not the parts of the messages or the data they refer to: those belong
-	// to the log and are replaced, never modified. Fix is idempotent.
+	// Fix changes the items so that they satisfy the rule, records each change, and returns
+	// the new items. It may modify the slice, but not the parts of the messages or the data
+	// they refer to: those belong to the log and are replaced instead. Fix is idempotent.
 	Fix func(items []Item, p *Pass) []Item
 }
 
@@ -39,8 +39,8 @@ type Pass struct {
 	repairs   []Repair
 }
 
-// newPass prepares a profile. The number of images is the smaller of the limits of the
-// profile and the caller; a negative number means none, zero no limit.
+// newPass returns a pass that applies a profile. The limit on images is the smaller of the
+// profile's and the caller's: a negative limit allows none, and zero means no limit.
 func newPass(profile Profile, ask Ask, maxImages int) *Pass {
 	if limit := profile.Images.Count; maxImages == 0 || limit > 0 && limit < maxImages {
 		maxImages = limit
@@ -63,7 +63,7 @@ func (p *Pass) run(items []Item) []Item {
 	return items
 }
 
-// Ask returns the model that the request is for.
+// Ask identifies the model that the request is for.
 func (p *Pass) Ask() Ask { return p.ask }
 
 // Note records that the rule changed an item.
@@ -90,7 +90,7 @@ func OpenAIChat() Profile {
 	return Profile{
 		Name: "openai-chat",
 		Rules: slices.Concat(content(thinkingNone, toolNames),
-			[]Rule{pair, callIDs(idChat), imagesBeside, mergeUsers, mergeAssistants, beginWithUser}),
+			[]Rule{pair, callIDs(idChat), imagesOutsideResults, mergeUsers, mergeAssistants, beginWithUser}),
 		Images: ImageLimits{Count: 50, Bytes: 20 << 20, TotalBytes: 45 << 20},
 		ids:    idChat,
 		names:  toolNames,
@@ -127,7 +127,7 @@ func Mistral() Profile {
 	return Profile{
 		Name: "mistral",
 		Rules: slices.Concat(content(thinkingNone, toolNames),
-			[]Rule{pair, callIDs(idStrict9), imagesBeside, mergeUsers, mergeAssistants, answerResults, beginWithUser, endWithUser}),
+			[]Rule{pair, callIDs(idStrict9), imagesOutsideResults, mergeUsers, mergeAssistants, answerResults, beginWithUser, endWithUser}),
 		Images: ImageLimits{Count: 8, Bytes: 10 << 20, TotalBytes: 45 << 20},
 		ids:    idStrict9,
 		names:  toolNames,
@@ -143,7 +143,8 @@ func Portable() Profile {
 	return p
 }
 
-// Profiles returns all profiles.
+// Profiles returns the profiles of all APIs. [Portable], which is for several, is not among
+// them.
 func Profiles() []Profile {
 	return []Profile{Anthropic(), OpenAIChat(), OpenAIResponses(), Gemini(), Mistral()}
 }

@@ -75,8 +75,8 @@ type Repair struct {
 	What string
 }
 
-// Ask identifies the model that the request is for. Some marks may only be returned to the
-// model that created them. An empty field matches everything.
+// Ask identifies the model that a request is for. Some signatures may only be sent
+// back to the model that created them. An empty field matches everything.
 type Ask struct {
 	API, Provider, Model string
 }

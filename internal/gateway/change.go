@@ -18,7 +18,7 @@ import (
 )
 
 // errDirectory rejects an invalid directory.
-var errDirectory = &wire.Problem{Kind: wire.Invalid, Message: "invalid cwd: too long, or with control characters"}
+var errDirectory = &wire.Problem{Kind: wire.Invalid, Message: "invalid cwd: it is too long or contains control characters"}
 
 // maxTitle is the maximum length of a title chosen by the user, in characters.
 const maxTitle = 200

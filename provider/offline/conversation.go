@@ -15,10 +15,10 @@ import (
 type conversation struct {
 	// utterances are all messages in order, including the last request.
 	utterances []utterance
-	// asks are the user's messages, in order. Last is the newest of them, or empty if the
+	// userMessages are the user's messages, in order. last is the newest of them, or empty if the
 	// request does not end with readable text of the user.
-	asks []string
-	last string
+	userMessages []string
+	last         string
 	// outcomes are the calls since the last request of the user, with their results.
 	outcomes []outcome
 	// lines is the whole conversation, for a digest.
@@ -105,7 +105,7 @@ func (c *conversation) addUser(it *window.Item) {
 		if message := digest.UserText(text.Text); message != "" && !strings.HasPrefix(message, "[firn]") {
 			c.utterances = append(c.utterances, utterance{byUser, message})
 			c.last = withoutFiles(message)
-			c.asks = append(c.asks, c.last)
+			c.userMessages = append(c.userMessages, c.last)
 		}
 	}
 }

@@ -40,7 +40,7 @@ func summarizeFile(path, text string) string {
 		b.WriteString("\n\nIts parts:\n\n- " + strings.Join(headings, "\n- "))
 	}
 	if len(sentences)+len(headings) == 0 {
-		b.WriteString(" It begins:\n\n" + fenced(head(text)))
+		b.WriteString(" It begins with:\n\n" + fenced(head(text)))
 	}
 	return b.String()
 }

@@ -163,10 +163,10 @@ func recollection(c *conversation) (reply, bool) {
 // order.
 func (c *conversation) questionsAbout(topic string) (found []string) {
 	want := stems(topic)
-	if len(want) == 0 || len(c.asks) == 0 {
+	if len(want) == 0 || len(c.userMessages) == 0 {
 		return nil
 	}
-	for _, asked := range c.asks[:len(c.asks)-1] {
+	for _, asked := range c.userMessages[:len(c.userMessages)-1] {
 		if isQuestion(asked) && shared(want, stems(asked)) >= len(want) {
 			found = append(found, "You asked: "+quote(asked))
 		}

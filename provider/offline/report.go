@@ -11,25 +11,25 @@ const (
 	headChars = 1500
 )
 
-// report returns an answer from the tool results. A tool that failed is not called again.
+// report composes an answer from the tool results. Failed calls are not repeated.
 func (c *conversation) report() reply {
 	var texts []string
 	for _, o := range c.outcomes {
-		texts = append(texts, o.describe(c.asked()))
+		texts = append(texts, o.describe(c.toolRequest()))
 	}
 	return reply{thought: "The tools have answered.", text: strings.Join(texts, "\n\n")}
 }
 
-// asked returns the message that the tools were called for.
-func (c *conversation) asked() string {
-	if len(c.asks) == 0 {
+// toolRequest returns the user's message that the tools were called for.
+func (c *conversation) toolRequest() string {
+	if len(c.userMessages) == 0 {
 		return ""
 	}
-	return c.asks[len(c.asks)-1]
+	return c.userMessages[len(c.userMessages)-1]
 }
 
-// describe returns the result of a call as an answer to a message.
-func (o outcome) describe(ask string) string {
+// describe returns the result of a call as an answer to a request.
+func (o outcome) describe(request string) string {
 	text := strings.TrimSpace(o.text)
 	if o.failed {
 		if text == "" {
@@ -38,12 +38,12 @@ func (o outcome) describe(ask string) string {
 		return fmt.Sprintf("%s failed: %s\nI did not try again.", o.call.Name, head(text))
 	}
 	if text == "" {
-		return o.call.Name + " answered with nothing that I can read."
+		return o.call.Name + " returned no text."
 	}
 	switch o.call.Name {
 	case "now":
-		if at, ok := nowIn(text); ok && len(ask) <= maxSentence {
-			if answer := dateAnswer(ask, at); answer != "" {
+		if at, ok := nowIn(text); ok && len(request) <= maxSentence {
+			if answer := dateAnswer(request, at); answer != "" {
 				return answer
 			}
 		}
@@ -51,10 +51,10 @@ func (o outcome) describe(ask string) string {
 	case "calc":
 		return argument(o.call, "expression") + " = " + text
 	case "read_file":
-		if len(ask) <= maxSentence && summarizeWords().MatchString(ask) {
+		if len(request) <= maxSentence && summarizeWords().MatchString(request) {
 			return summarizeFile(argument(o.call, "path"), text)
 		}
-		return argument(o.call, "path") + " begins:\n\n" + fenced(head(text))
+		return argument(o.call, "path") + " begins with:\n\n" + fenced(head(text))
 	case "list_dir":
 		return "In " + argument(o.call, "path") + ":\n\n" + fenced(head(text))
 	case "grep":

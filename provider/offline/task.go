@@ -84,7 +84,7 @@ func (c *conversation) flush() reply {
 		}
 	}
 	var requests []digest.Line
-	for _, ask := range c.asks[:max(0, len(c.asks)-1)] { // the last one is the request for notes
+	for _, ask := range c.userMessages[:max(0, len(c.userMessages)-1)] { // the last one is the request for notes
 		requests = append(requests, digest.Line{Role: firn.RoleUser, Kind: digest.Speech, Text: ask})
 	}
 	notes := slices.DeleteFunc(digest.Notes(requests), func(note string) bool {

@@ -140,7 +140,7 @@ var (
 
 // ordinal answers which question was first or last, and how many there were.
 func ordinal(c *conversation) (reply, bool) {
-	earlier := c.asks[:len(c.asks)-1]
+	earlier := c.userMessages[:len(c.userMessages)-1]
 	since := ""
 	if c.compacted {
 		since = " (counted since the summary that stands for what came before)"
@@ -152,7 +152,7 @@ func ordinal(c *conversation) (reply, bool) {
 				answers++
 			}
 		}
-		return reply{thought: "Counting.", text: fmt.Sprintf("You sent %s, this one included, and got %s%s.", counted(len(c.asks), "message"), counted(answers, "answer"), since)}, true
+		return reply{thought: "Counting.", text: fmt.Sprintf("You sent %s, this one included, and got %s%s.", counted(len(c.userMessages), "message"), counted(answers, "answer"), since)}, true
 	}
 	groups := ordinalPattern().FindStringSubmatch(c.last)
 	if groups == nil {

@@ -79,11 +79,11 @@ func nastyBodies(info provider.Info) []firn.Body {
 		message(firn.RoleAssistant, firn.ToolCall{ID: id, Name: "no such tool!", Arguments: json.RawMessage(`{}`)})
 		message(firn.RoleToolResult, firn.ToolResult{CallID: id, Name: "", Content: nil, IsError: true})
 	}
-	for _, mark := range []string{"", "c2lnbmF0dXJl", "not base64", `{"type":"reasoning","id":"rs_1","summary":[]}`, "{\xff"} {
+	for _, signature := range []string{"", "c2lnbmF0dXJl", "not base64", `{"type":"reasoning","id":"rs_1","summary":[]}`, "{\xff"} {
 		for _, redacted := range []bool{false, true} {
-			thought := firn.Thinking{Text: "hm", Signature: mark, Redacted: redacted}
+			thought := firn.Thinking{Text: "hm", Signature: signature, Redacted: redacted}
 			message(firn.RoleAssistant, thought)
-			m := message(firn.RoleAssistant, thought, firn.Text{Text: "well", Signature: mark}, firn.ToolCall{ID: "call_1|fc_1", Name: "read", Arguments: json.RawMessage(`{}`), Signature: mark})
+			m := message(firn.RoleAssistant, thought, firn.Text{Text: "well", Signature: signature}, firn.ToolCall{ID: "call_1|fc_1", Name: "read", Arguments: json.RawMessage(`{}`), Signature: signature})
 			m.API, m.Provider, m.Model = info.API, info.Provider, info.Name
 		}
 	}

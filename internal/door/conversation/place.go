@@ -23,8 +23,8 @@ func (k *Keeper) keyFor(agent, name string) string {
 	return "agent:" + agent + ":" + name
 }
 
-// freshKey returns an unused key. It starts with the opening of the conversation, so that
-// the session can be found again.
+// freshKey returns an unused key. It contains opening, the digest of the beginning of the
+// conversation, so that the session can be found again.
 func (k *Keeper) freshKey(agent, opening string) string {
 	return k.keyFor(agent, opening+"-"+strings.ToLower(rand.Text()[:10]))
 }
@@ -37,7 +37,7 @@ func (v *Request) CreateSession(who Choice, opening string) (Position, error) {
 	}
 	at := EndOf(s)
 	if err := v.CheckModel(&at, who); err != nil {
-		_, _ = v.Client.Remove(v.HTTP.Context(), s.ID, wire.Remove{Reason: "it was started for an unknown model"}) // it is empty
+		_, _ = v.Client.Remove(v.HTTP.Context(), s.ID, wire.Remove{Reason: "created for an unknown model"}) // if this fails, an empty session remains
 		return at, err
 	}
 	return at, nil
@@ -81,7 +81,7 @@ func (v *Request) resolveSession(name string, who Choice) (at Position, fresh bo
 	return at, s.State != nil && s.State.Turns == 0, err
 }
 
-// CheckAgent rejects an agent that does not own the session.
+// CheckAgent returns an error if the chosen agent does not own the session.
 func CheckAgent(s wire.Session, who Choice) error {
 	if who.Agent != "" && s.Agent != "" && s.Agent != who.Agent {
 		return BadRequest("model", "the session belongs to agent %s, not to %s", Quoted(s.Agent), Quoted(who.Agent))
@@ -89,8 +89,8 @@ func CheckAgent(s wire.Session, who Choice) error {
 	return nil
 }
 
-// escapeName encodes a name for use in a key, without collisions: characters other than
-// letters, digits and dashes are replaced by their numbers.
+// escapeName encodes a name for use in a key, without collisions: bytes other than
+// lowercase letters, digits and dashes become an underscore and two hex digits.
 func escapeName(name string) string {
 	const digits = "0123456789abcdef"
 	var b strings.Builder
@@ -147,16 +147,16 @@ func (v *Request) Put(at Position, who Choice, entries []firn.Entry) (firn.ID, e
 	return fork.ID, err
 }
 
-// SetDirectory reads the working directory of the request, the metadata member cwd.
+// SetDirectory sets the working directory of the request to the member cwd of its metadata.
 func (v *Request) SetDirectory(metadata map[string]string) error {
 	if v.dir = metadata["cwd"]; v.dir != "" && !firn.ValidDirectory(v.dir) {
-		return BadRequest("metadata", "invalid cwd: too long, or with control characters")
+		return BadRequest("metadata", "invalid cwd: it is too long or contains control characters")
 	}
 	return nil
 }
 
-// markDirectory records the working directory in the last message of the user, if it is
-// not the session's latest.
+// markDirectory records the working directory in the last user message, unless it is
+// the session's latest already.
 func (v *Request) markDirectory(id firn.ID, entries []firn.Entry) error {
 	if v.dir == "" {
 		return nil
@@ -169,7 +169,7 @@ func (v *Request) markDirectory(id firn.ID, entries []firn.Entry) error {
 	if n := len(s.Directories); n > 0 {
 		latest = s.Directories[n-1]
 	}
-	if latest == v.dir || latest == "…/"+path.Base(v.dir) { // tokens without admin rights see the name only
+	if latest == v.dir || latest == "…/"+path.Base(v.dir) { // tokens without admin rights see only the last element
 		return nil
 	}
 	for i := range slices.Backward(entries) {

@@ -286,7 +286,7 @@ func (o *writing) one(f fitted) (err error) {
 		e = t.Entry
 	}
 	if o.isOurs(t) || o.isTheirs(t, rehung) {
-		o.tally(f.made)
+		o.tally(f.synthetic)
 		o.report.kept(e, o.from)
 		return o.repeat(e, t.Lines, dialect.Marks{})
 	}
@@ -304,7 +304,7 @@ func (o *writing) one(f fitted) (err error) {
 			return err
 		}
 	}
-	o.tally(f.made)
+	o.tally(f.synthetic)
 	return o.flushPrinted()
 }
 
@@ -428,14 +428,14 @@ func (o *writing) lost(loss dialect.Loss) {
 
 // tally counts the printed entry. For a synthesized entry, which is not part of the
 // transcript, only the reason is counted.
-func (o *writing) tally(made bool) {
+func (o *writing) tally(synthetic bool) {
 	dropped := false
 	for _, l := range o.losses {
 		o.report.lose(l.Limit, 1)
 		dropped = dropped || l.Dropped
 	}
 	switch {
-	case made:
+	case synthetic:
 	case dropped:
 		o.report.Left++
 	case len(o.losses) > 0:

@@ -38,8 +38,8 @@ var providerLimits = []dialect.Limit{
 	{Name: limitUnpaired, Becomes: "results without a preceding call are omitted"},
 	{Name: limitUnanswered, Becomes: "a placeholder result is added to a call without one"},
 	{Name: limitFirst, Becomes: "a user message is inserted before a conversation that starts with the assistant"},
-	{Name: limitTools, Becomes: "OpenClaw before 2026.9 does not send calls of unknown tools, nor their results"},
-	{Name: limitAnswer, Becomes: "a placeholder answer is added to a session without one, which OpenClaw before 2026.9 would empty"},
+	{Name: limitTools, Becomes: "OpenClaw before 2026.9 sends neither calls to unknown tools nor their results"},
+	{Name: limitAnswer, Becomes: "a placeholder answer is added to a session that has none, because OpenClaw before 2026.9 would clear it"},
 }
 
 // openClawTools are the tools of OpenClaw 2026.5.7.
@@ -55,16 +55,16 @@ var ruleLimits = map[string]string{
 	"call-ids": limitCallIDs, "tool-names": limitToolNames, "arguments": limitArguments, "images": limitImages, "parts": limitParts, "clean-text": limitText,
 }
 
-// fitterFor returns the fitter for the provider that a tool uses; nil if the tool's files
-// are not sent to one.
+// fitterFor returns the fitter for the provider to which a tool sends its sessions; nil if
+// there is none.
 func fitterFor(tool dialect.Name) *window.Fitter {
 	switch tool {
 	case dialect.ClaudeCode, dialect.Cersei, dialect.Claw0:
 		return window.NewFitter(window.Anthropic(), anthropicPart)
 	case dialect.Codex:
-		return window.NewFitter(window.OpenAIResponses(), anyPart) // its printer recognizes the items of the API
+		return window.NewFitter(window.OpenAIResponses(), anyPart) // Codex's printer recognizes the items of the API
 	case dialect.CrabTalk:
-		return window.NewFitter(window.OpenAIChat(), anyPart) // its printer omits them
+		return window.NewFitter(window.OpenAIChat(), anyPart) // CrabTalk's printer omits unknown parts
 	case dialect.Pi, dialect.OpenClaw:
 		return window.NewFitter(window.Portable(), nil)
 	}
@@ -84,10 +84,10 @@ func anthropicPart(role firn.Role, p firn.OpaquePart) bool {
 // fitted is an entry to be printed.
 type fitted struct {
 	dialect.EntryLines
-	// changed is set if the original lines no longer match the entry, made if it is
-	// synthesized.
-	changed, made bool
-	losses        []dialect.Loss
+	// changed is set if the original lines no longer match the entry, synthetic if the entry
+	// was added here.
+	changed, synthetic bool
+	losses             []dialect.Loss
 }
 
 // fitting adapts a path to the provider of a tool: the content of messages, the first
@@ -108,9 +108,9 @@ type fitting struct {
 	// unsure is set if the path continued from an earlier entry, so that earlier calls may
 	// be open too.
 	unsure bool
-	// made counts the results synthesized for it.
-	made int
-	// held are the entries before those results.
+	// placeholders is the number of results added for that response.
+	placeholders int
+	// held are the entries after the response that wait for its results.
 	held []fitted
 	// last is the latest entry taken, tail the latest emitted. shifted is set if they may
 	// differ because an entry was synthesized, moved or omitted.
@@ -170,16 +170,16 @@ func (f *fitting) finish() []fitted {
 	f.out = f.out[:0]
 	f.release(len(f.held) > 0)
 	if f.to == dialect.OpenClaw && f.linear && f.started && !f.answered {
-		f.giveAnswer()
+		f.addPlaceholderAnswer()
 	}
 	return f.out
 }
 
-// giveAnswer adds a placeholder answer: OpenClaw before 2026.9 empties a file without one.
-func (f *fitting) giveAnswer() {
+// addPlaceholderAnswer adds an answer: OpenClaw before 2026.9 clears a file that has none.
+func (f *fitting) addPlaceholderAnswer() {
 	id := f.tail + ".a"
 	m := firn.Message{Role: firn.RoleAssistant, Time: f.at, Parts: []firn.Part{firn.Text{Text: "(no answer)"}}}
-	f.give(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.at, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitAnswer}}})
+	f.emit(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.at, Body: &m}}, synthetic: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitAnswer}}})
 }
 
 // takeOther processes an entry that is not sent to the model. A compaction represents the
@@ -188,7 +188,7 @@ func (f *fitting) takeOther(one fitted) {
 	if _, ok := one.Entry.Body.(*firn.Compaction); ok {
 		f.started = true
 	}
-	f.give(one)
+	f.emit(one)
 }
 
 // answer processes a response.
@@ -200,14 +200,14 @@ func (f *fitting) answer(one fitted, m *firn.Message, own bool) {
 	} else if m = f.fit(&one, m); m == nil {
 		return
 	}
-	f.asked, f.made, f.own, f.unsure = one.Entry, 0, own, false
+	f.asked, f.placeholders, f.own, f.unsure = one.Entry, 0, own, false
 	for _, part := range m.Parts {
 		if call, ok := part.(firn.ToolCall); ok {
 			f.open = append(f.open, call)
 			one.unknownTool(f.to, call.Name)
 		}
 	}
-	f.give(one)
+	f.emit(one)
 }
 
 // first inserts a user message before a path that starts with a response.
@@ -220,7 +220,7 @@ func (f *fitting) first(one fitted, own bool) {
 	m := window.OpeningMessage()
 	m.Time = one.Entry.Time
 	id := one.Entry.ID + ".0"
-	f.give(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: one.Entry.Parent, Time: one.Entry.Time, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitFirst}}})
+	f.emit(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: one.Entry.Parent, Time: one.Entry.Time, Body: &m}}, synthetic: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitFirst}}})
 }
 
 // takeMessage processes any other message. Between a call and its result it is held back
@@ -242,7 +242,7 @@ func (f *fitting) takeMessage(one fitted, own bool) {
 		f.held = append(f.held, keepFitted(one))
 		return
 	}
-	f.give(one)
+	f.emit(one)
 }
 
 // result processes the result of a call.
@@ -255,7 +255,7 @@ func (f *fitting) result(one fitted, m *firn.Message, own bool) {
 			return
 		}
 		if f.pair(&one, m) == 0 && !f.unsure {
-			f.leave(one, limitUnpaired)
+			f.omit(one, limitUnpaired)
 			return
 		}
 	} else {
@@ -263,7 +263,7 @@ func (f *fitting) result(one fitted, m *firn.Message, own bool) {
 	}
 	held := f.held
 	f.held = nil
-	f.give(one)
+	f.emit(one)
 	f.held = held
 	if len(f.open) == 0 {
 		f.release(false)
@@ -305,20 +305,20 @@ func (f *fitting) release(missing bool) {
 			f.shifted = true
 			m := window.MissingResult(call)
 			m.Time = f.asked.Time
-			f.made++
-			id := f.asked.ID + firn.EntryID(".r"+strconv.Itoa(f.made))
-			f.give(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.asked.Time, Body: &m}}, made: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitUnanswered}}})
+			f.placeholders++
+			id := f.asked.ID + firn.EntryID(".r"+strconv.Itoa(f.placeholders))
+			f.emit(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.asked.Time, Body: &m}}, synthetic: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitUnanswered}}})
 		}
 	}
 	f.open = f.open[:0]
 	for _, one := range held {
-		f.give(one)
+		f.emit(one)
 	}
 }
 
-// give emits an entry after the previous one. An entry that follows one held back is held
+// emit adds an entry to the output, after the previous one. An entry that follows one held back is held
 // back too.
-func (f *fitting) give(one fitted) {
+func (f *fitting) emit(one fitted) {
 	if len(f.held) > 0 {
 		f.held = append(f.held, keepFitted(one))
 		return
@@ -332,8 +332,8 @@ func (f *fitting) give(one fitted) {
 	f.out = append(f.out, one)
 }
 
-// leave omits an entry.
-func (f *fitting) leave(one fitted, limit string) {
+// omit drops an entry and records the loss.
+func (f *fitting) omit(one fitted, limit string) {
 	f.shifted = true
 	f.gone[one.Entry.ID] = f.tail
 	one.losses = append(one.losses, dialect.Loss{Entry: one.Entry.ID, Kind: one.Entry.Body.Kind(), Limit: limit, Dropped: true})
@@ -341,41 +341,41 @@ func (f *fitting) leave(one fitted, limit string) {
 	f.out = append(f.out, one)
 }
 
-// fit adapts a message; nil if nothing remains of it.
+// fit returns the message as the provider accepts it; nil if nothing remains of it.
 func (f *fitting) fit(one *fitted, m *firn.Message) *firn.Message {
-	made, repairs := f.fitter.Fit(one.Entry.ID, m)
+	adapted, repairs := f.fitter.Fit(one.Entry.ID, m)
 	if len(repairs) == 0 {
 		return m
 	}
-	one.lose(repairs)
-	if made == nil {
-		f.leave(*one, limitParts)
+	one.recordLosses(repairs)
+	if adapted == nil {
+		f.omit(*one, limitParts)
 		return nil
 	}
-	one.Entry.Body, one.changed = made, true
-	return made
+	one.Entry.Body, one.changed = adapted, true
+	return adapted
 }
 
 // fitCustom is like fit, for a custom message. It returns false if nothing remains of it.
 func (f *fitting) fitCustom(one *fitted, b *firn.CustomMessage) bool {
 	as := firn.Message{Role: firn.RoleUser, Parts: b.Parts, Time: one.Entry.Time}
-	made, repairs := f.fitter.Fit(one.Entry.ID, &as)
+	adapted, repairs := f.fitter.Fit(one.Entry.ID, &as)
 	if len(repairs) == 0 {
 		return true
 	}
-	one.lose(repairs)
-	if made == nil {
-		f.leave(*one, limitParts)
+	one.recordLosses(repairs)
+	if adapted == nil {
+		f.omit(*one, limitParts)
 		return false
 	}
 	message := *b
-	message.Parts = made.Parts
+	message.Parts = adapted.Parts
 	one.Entry.Body, one.changed = &message, true
 	return true
 }
 
-// lose records the changes, each limit once.
-func (one *fitted) lose(repairs []window.Repair) {
+// recordLosses records the losses for the repairs, each limit once.
+func (one *fitted) recordLosses(repairs []window.Repair) {
 	for _, r := range repairs {
 		limit := ruleLimits[r.Rule]
 		if !slices.ContainsFunc(one.losses, func(l dialect.Loss) bool { return l.Limit == limit }) {
@@ -384,7 +384,7 @@ func (one *fitted) lose(repairs []window.Repair) {
 	}
 }
 
-// unknownTool records a call of a tool that the target does not have and therefore does not
+// unknownTool records a call to a tool that the target does not have and therefore does not
 // send.
 func (one *fitted) unknownTool(to dialect.Name, name string) {
 	known := slices.ContainsFunc(openClawTools, func(tool string) bool { return strings.EqualFold(tool, name) })
@@ -393,7 +393,7 @@ func (one *fitted) unknownTool(to dialect.Name, name string) {
 	}
 }
 
-// keepFitted returns a copy that remains valid.
+// keepFitted returns a copy whose lines stay valid when the input is read further.
 func keepFitted(one fitted) fitted {
 	one.EntryLines = keep(one.EntryLines)
 	return one

@@ -20,7 +20,7 @@ func TestMasked(t *testing.T) {
 			rest = rest[n:]
 		}
 		if err := m.Close(); err != nil || b.String() != want || m.Places != 2 {
-			t.Errorf("in pieces of %d: %d places, %q, %v", size, m.Places, b.String(), err)
+			t.Errorf("in writes of %d bytes: %d secrets masked, %q, %v", size, m.Places, b.String(), err)
 		}
 	}
 }
@@ -38,6 +38,6 @@ func TestMaskedDrafts(t *testing.T) {
 		t.Fatal(err)
 	}
 	if err := m.Close(); err != nil || b.String() != want || m.Places != 0 {
-		t.Errorf("%d places, %v:\n%s\nwant\n%s", m.Places, err, b.String(), want)
+		t.Errorf("%d secrets masked, %v:\n%s\nwant\n%s", m.Places, err, b.String(), want)
 	}
 }

@@ -33,7 +33,7 @@ func TestFormatPages(t *testing.T) {
 			continue
 		}
 		var b strings.Builder
-		b.WriteString("| Of a session | In this format |\n|---|---|\n")
+		b.WriteString("| Session content | In this format |\n|---|---|\n")
 		for _, l := range tool.Limits() {
 			fmt.Fprintf(&b, "| %s | %s |\n", strings.ReplaceAll(l.Name, "|", `\|`), strings.ReplaceAll(l.Becomes, "|", `\|`))
 		}

@@ -112,18 +112,18 @@ func TestGates(t *testing.T) {
 		return m
 	}
 	tests := []struct {
-		name string
-		m    Material
-		shut bool
+		name  string
+		m     Material
+		unmet bool
 	}{
-		{"all open", full, false},
+		{"all met", full, false},
 		{"short", with(func(m *Material) { m.Messages = 19 }), true},
 		{"few calls", with(func(m *Material) { m.Calls = 2 }), true},
 		{"a tool at work", with(func(m *Material) { m.Pending = true }), true},
-		{"nothing said", with(func(m *Material) { m.Lines = nil }), true},
+		{"no messages", with(func(m *Material) { m.Lines = nil }), true},
 	}
 	for _, test := range tests {
-		if why := (Gates{}).Shut(test.m); (why != "") != test.shut {
+		if why := (Gates{}).Unmet(test.m); (why != "") != test.unmet {
 			t.Errorf("%s: %q", test.name, why)
 		}
 	}
@@ -152,7 +152,7 @@ func TestCollect(t *testing.T) {
 	if m.Messages != 5 || m.Calls != 1 || !m.Pending || m.Last != "call" {
 		t.Errorf("it is %+v", m)
 	}
-	if m = Collect("s", append(entries, call, result), "", true); m.Pending || m.Messages != longTalk+5 {
+	if m = Collect("s", append(entries, call, result), "", true); m.Pending || m.Messages != minMessages+5 {
 		t.Errorf("afterwards it is %+v", m)
 	}
 	if got := strings.Join(m.Injected, "|"); got != "old fact|old|a recalled fact" {

@@ -24,8 +24,8 @@ type Material struct {
 	Session firn.ID
 	// Lines are the messages of people and the agent, oldest first.
 	Lines []Message
-	// Messages is the total number of messages, Calls the number of tool calls since the
-	// last extraction, Pending whether a call has no result yet.
+	// Messages is the total number of messages in the conversation. Calls is the number of
+	// tool calls since the last extraction. Pending is set if a call has no result yet.
 	Messages, Calls int
 	Pending         bool
 	// Last is the latest message.
@@ -36,13 +36,13 @@ type Material struct {
 }
 
 // Collect collects the material of a conversation from the entries of the path to its head.
-// Entries up to after were examined before. Tool results and injected text (recalled notes,
-// summaries, messages of programs) are not sources. older means that there are entries
-// before the first one.
+// Earlier extractions have examined the entries up to and including after. Tool results and
+// injected text (recalled notes, summaries, messages written by programs) are not sources.
+// older means that the conversation has more entries before the given ones.
 func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bool) Material {
 	m := Material{Session: session}
 	if older {
-		m.Messages = longTalk
+		m.Messages = minMessages
 	}
 	begin := 0
 	if after != "" {
@@ -64,7 +64,7 @@ func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bo
 		default:
 			continue
 		}
-		clear(open) // a later user message means that they are not awaited
+		clear(open) // calls before a later message are no longer pending
 		for _, p := range message.Parts {
 			if call, ok := p.(firn.ToolCall); ok {
 				open[call.ID] = call.Name
@@ -82,23 +82,23 @@ func Collect(session firn.ID, entries []firn.Entry, after firn.EntryID, older bo
 }
 
 // addResults processes tool results, which are not sources: results of memory tools are
-// added to Told.
+// added to Injected.
 func (m *Material) addResults(message *firn.Message, open map[string]string) {
 	for _, p := range message.Parts {
 		result, ok := p.(firn.ToolResult)
 		if !ok {
 			continue
 		}
-		if remembers().MatchString(cmpOr(open[result.CallID], result.Name)) {
+		if memoryTools().MatchString(cmpOr(open[result.CallID], result.Name)) {
 			m.addInjected(firn.JoinText(result.Content))
 		}
 		delete(open, result.CallID)
 	}
 }
 
-// remembers matches the names of tools that return notes or earlier messages, including
+// memoryTools matches the names of tools that return notes or earlier messages, including
 // those of other programs.
-var remembers = pattern.New(`(?i)recall|memor|search_sessions|read_window|read_session|knowledge`)
+var memoryTools = pattern.New(`(?i)recall|memor|search_sessions|read_window|read_session|knowledge`)
 
 // addInjected records a text from memory, up to a limit.
 func (m *Material) addInjected(text string) {
@@ -107,11 +107,11 @@ func (m *Material) addInjected(text string) {
 	}
 }
 
-// maxInjected is the maximum number of texts in Told.
+// maxInjected is the maximum number of texts in Injected.
 const maxInjected = 200
 
-// longTalk is the default minimum number of messages.
-const longTalk = 20
+// minMessages is the default minimum number of messages.
+const minMessages = 20
 
 // add adds the text of a message.
 func (m *Material) add(e firn.Entry, message *firn.Message) {
@@ -170,24 +170,24 @@ type Gates struct {
 	Messages, Calls int
 }
 
-// Shut returns a sentence about the first condition that is not met; empty if all are.
-func (g Gates) Shut(m Material) string {
+// Unmet returns a sentence about the first condition that is not met; empty if all are.
+func (g Gates) Unmet(m Material) string {
 	messages, calls := g.Messages, g.Calls
 	if messages == 0 {
-		messages = longTalk
+		messages = minMessages
 	}
 	if calls == 0 {
 		calls = 3
 	}
 	switch {
 	case m.Messages < messages:
-		return "the conversation is short"
+		return "the conversation is too short"
 	case m.Calls < calls:
-		return "too little happened since the last time"
+		return "too few tool calls since the last extraction"
 	case m.Pending:
 		return "a tool is running"
 	case len(m.Lines) == 0:
-		return "no messages since the last time"
+		return "no messages since the last extraction"
 	}
 	return ""
 }

@@ -298,7 +298,7 @@ func (n *notebook) extract(ctx context.Context, run agent.Run) error {
 		return nil
 	}
 	material, err := n.material(ctx, run.Session, at)
-	if err != nil || (memory.Gates{}).Shut(material) != "" {
+	if err != nil || (memory.Gates{}).Unmet(material) != "" {
 		return err
 	}
 	dirs, err := n.targets(at)

@@ -6,12 +6,12 @@ import (
 )
 
 // Column is a column of [FitTable]. Drop is its order of removal on narrow screens: the
-// greatest goes first, zero stays. Least is the width to which its cells may be cut; zero
+// greatest goes first, zero stays. Min is the width to which its cells may be cut; zero
 // means not at all.
 type Column struct {
 	Right bool
 	Drop  int
-	Least int
+	Min   int
 }
 
 // FitTable formats rows in columns that fit a width; zero keeps all of them.
@@ -66,8 +66,8 @@ func chooseColumns(columns []Column, natural []int, width int) []int {
 	used := -2
 	for _, i := range order {
 		least := natural[i]
-		if columns[i].Least > 0 {
-			least = min(least, columns[i].Least)
+		if columns[i].Min > 0 {
+			least = min(least, columns[i].Min)
 		}
 		if columns[i].Drop == 0 || used+2+least <= width {
 			widths[i] = least

@@ -259,6 +259,18 @@ func golden(t *testing.T, name, got string) {
 	}
 }
 
+// TestPanesFillTheScreen checks that the panes, the separator and the marker of an entry take up
+// the whole width of a screen.
+func TestPanesFillTheScreen(t *testing.T) {
+	for _, width := range []int{narrow, 80, 120, 200} {
+		m := newModel(Options{})
+		m.width = width
+		if got := m.leftWidth() + prose.Width(separator) + prose.Width("▌ ") + m.rightWidth(); got != width {
+			t.Errorf("the panes take up %d of %d columns", got, width)
+		}
+	}
+}
+
 func TestScreens(t *testing.T) {
 	for _, width := range []int{40, 80, 120} {
 		g, quit := open(t, &home{sessions: 30, entries: 8, damaged: 5}, width, 24, nil)

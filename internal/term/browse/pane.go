@@ -9,13 +9,13 @@ import (
 // narrow is the width below which only one pane is shown.
 const narrow = 60
 
-// separator stands between the panes.
+// separator is drawn between the panes.
 const separator = "│ "
 
-// bodyHeight returns the number of rows of a pane, without its title and the last row.
+// bodyHeight returns the number of rows of a pane, excluding its title and the footer.
 func (m *model) bodyHeight() int { return max(m.height-2, 1) }
 
-// leftWidth and rightWidth return the columns of the panes.
+// leftWidth returns the width of the left pane.
 func (m *model) leftWidth() int {
 	if m.width < narrow {
 		return m.width
@@ -23,11 +23,12 @@ func (m *model) leftWidth() int {
 	return min(max(m.width*2/5, 26), 48)
 }
 
+// rightWidth returns the width of the entries in the right pane, without their marker.
 func (m *model) rightWidth() int {
 	if m.width < narrow {
 		return max(m.width-2, 10)
 	}
-	return max(m.width-m.leftWidth()-len("│ ")-2, 10)
+	return max(m.width-m.leftWidth()-prose.Width(separator)-2, 10)
 }
 
 // draw returns the rows of the screen and the cursor, whose row is negative if it is hidden.
@@ -41,21 +42,20 @@ func (m *model) draw() (rows []string, y, x int) {
 	case m.width < narrow:
 		rows = m.leftPane(m.width)
 	default:
-		left, right := m.leftPane(m.leftWidth()), m.rightPane(m.width-m.leftWidth()-2)
+		left, right := m.leftPane(m.leftWidth()), m.rightPane(m.width-m.leftWidth()-prose.Width(separator))
 		for i := range left {
 			rows = append(rows, padStyled(left[i], m.leftWidth())+dim(separator, m.o.Styles)+right[i])
 		}
 	}
 	if m.prompt != promptNone {
-		sign := promptNames[m.prompt]
-		input := prose.CutWidth(sign+m.input, m.width-1)
+		input := prose.CutWidth(promptNames[m.prompt]+m.input, m.width-1)
 		return append(rows, input), len(rows), prose.Width(input)
 	}
-	return append(rows, m.foot()), -1, 0
+	return append(rows, m.footer()), -1, 0
 }
 
-// foot returns the last row: a note, or the keys.
-func (m *model) foot() string {
+// footer returns the last row: a note, or the most important keys.
+func (m *model) footer() string {
 	if m.note != "" {
 		return prose.CutWidth(m.note, m.width)
 	}
@@ -107,11 +107,11 @@ func (m *model) rightPane(width int) []string {
 	default:
 		items, selected := m.log.visible(m.rightWidth(), m.logHeight(), m.o.Styles)
 		for i, r := range items {
-			sign := "  "
+			marker := "  "
 			if selected[i] && m.right && r != "" {
-				sign = "▌ "
+				marker = "▌ "
 			}
-			rows = append(rows, sign+r)
+			rows = append(rows, marker+r)
 		}
 		if len(items) == 0 && m.log.started {
 			rows = append(rows, dim("  no entries", m.o.Styles))
@@ -149,26 +149,26 @@ func (m *model) rightHead(width int) string {
 	return bold(prose.CutWidth(line, width), m.o.Styles)
 }
 
-// helpRows returns the keys.
+// helpRows returns the rows of the help: all keys and symbols.
 func (m *model) helpRows() []string {
 	rows := []string{bold("Keys", m.o.Styles)}
 	rows = append(rows, prose.Definitions(helpKeys(), m.width)...)
 	return append(rows, prose.Wrap("  ● running · ⚠ unreadable places", m.width)...)
 }
 
-// drawHelp returns the visible keys.
+// drawHelp returns the visible rows of the help.
 func (m *model) drawHelp() []string {
 	rows := m.helpRows()
 	m.helpTop = max(min(m.helpTop, len(rows)-m.bodyHeight()), 0)
-	foot := "any key closes this"
+	footer := "any key closes this"
 	if len(rows) > m.bodyHeight() {
-		foot = "j/k scroll · another key closes this"
+		footer = "j/k scroll · any other key closes this"
 	}
 	rows = rows[m.helpTop:min(m.helpTop+m.bodyHeight(), len(rows))]
-	return append(rows, "", dim(prose.CutWidth(foot, m.width), m.o.Styles))
+	return append(rows, "", dim(prose.CutWidth(footer, m.width), m.o.Styles))
 }
 
-// pressHelp scrolls or closes the keys.
+// pressHelp scrolls or closes the help.
 func (m *model) pressHelp(key string) {
 	steps := map[string]int{"j": 1, "down": 1, "wheeldown": wheelRows, " ": m.bodyHeight(), "pgdn": m.bodyHeight(), "k": -1, "up": -1, "wheelup": -wheelRows, "b": -m.bodyHeight(), "pgup": -m.bodyHeight()}
 	n, scrolls := steps[key]
@@ -177,13 +177,13 @@ func (m *model) pressHelp(key string) {
 	}
 }
 
-// padTo cuts or fills a text without styles to a width.
+// padTo cuts an unstyled text to a width, or pads it with spaces.
 func padTo(text string, width int) string {
 	text = prose.CutWidth(text, max(width, 0))
 	return text + strings.Repeat(" ", max(width-prose.Width(text), 0))
 }
 
-// padStyled fills a text with styles to a width.
+// padStyled pads a styled text with spaces to a width. It does not cut it.
 func padStyled(text string, width int) string {
 	return text + strings.Repeat(" ", max(width-prose.Width(text), 0))
 }

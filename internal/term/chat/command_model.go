@@ -10,17 +10,18 @@ import (
 	"firn.dev/wire"
 )
 
-// The words after a model that keep it for new chats too.
+// Flags of /model that also save the model for new chats.
 const (
 	keepProject = "--project"
 	keepAll     = "--all"
 )
 
-// modelColumns are the columns of ModelChoice. A narrow screen has no price, then no window.
-var modelColumns = []prose.Column{{Least: 24}, {Right: true, Drop: 2}, {Right: true, Drop: 3}, {Drop: 1}}
+// modelColumns are the columns of ModelChoice. On narrow screens the price
+// column is dropped first, then the window column.
+var modelColumns = []prose.Column{{Min: 24}, {Right: true, Drop: 2}, {Right: true, Drop: 3}, {Drop: 1}}
 
-// ModelChoice returns a choice among models: rows of name, window, price and key after a row
-// of heads. Names that do not fit are cut.
+// ModelChoice returns a choice among models: rows of name, window, price and key after a
+// header row. Names that do not fit are cut.
 func ModelChoice(rows [][]string, selected int) line.Choice {
 	return line.Choice{Title: "Model", Rows: prose.Columns(rows[1:], "lrrl"), Selected: selected, Fit: func(width int) (string, []string) {
 		lines := prose.FitTable(rows, modelColumns, width)
@@ -61,7 +62,7 @@ func (c choiceCommands) chooseModel(ctx context.Context, rest string) error {
 		return c.keepModel(ctx, name, project)
 	}
 	if c.o.KeepModel != nil {
-		c.screen.printf("new chats: /model %s --project (here) or --all", prose.Clean(name))
+		c.screen.printf("for new chats too: /model %s --project or --all", prose.Clean(name))
 	}
 	return nil
 }

@@ -12,8 +12,8 @@ import (
 
 // The commands that choose a session or change its state.
 
-// newSession starts another session, which the next message creates. The previous one is
-// unchanged.
+// newSession switches to a new session, which the next message creates. The previous one
+// stays as it is.
 func (c *chat) newSession(ctx context.Context, _ string) error {
 	if c.planned != nil {
 		c.screen.printf("this session is already new")
@@ -101,7 +101,7 @@ func (c *chat) restore(ctx context.Context, name string) error {
 	return nil
 }
 
-// pinName is the label of entries that every summary keeps.
+// pinName is the label that /pin sets. Summaries keep the entries that have it.
 const pinName = "pin"
 
 func (c *chat) label(ctx context.Context, rest string) error {
@@ -129,7 +129,11 @@ func (c *chat) mark(ctx context.Context, name, ref string, ok func(*prose.Messag
 	if _, err := c.client.Label(ctx, c.id, wire.Label{Entry: ref, Name: name}); err != nil {
 		return err
 	}
-	c.screen.printf("%s is the label of %s", name, what)
+	if name == pinName {
+		c.screen.printf("pinned: %s", what)
+	} else {
+		c.screen.printf("labeled “%s”: %s", name, what)
+	}
 	return nil
 }
 

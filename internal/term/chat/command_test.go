@@ -159,7 +159,7 @@ func TestRewind(t *testing.T) {
 	last := strings.Join(sent, "|")
 	says(t, last, "first|one|", "third")
 	silent(t, last, "second", "two")
-	says(t, s.err.String(), "here is the label of agent: two", "rewound to before “second”\nlater entries stay in the log; undo: /rewind ")
+	says(t, s.err.String(), "labeled “here”: agent: two", "rewound to before “second”\nlater entries stay in the log; undo: /rewind ")
 
 	s.does("/rewind here", "/history 2")
 	says(t, s.err.String(), "rewound to agent: two", "you: second\n", "agent: two\n")
@@ -188,10 +188,10 @@ func TestRewindWithSummary(t *testing.T) {
 func TestLabels(t *testing.T) {
 	s := set(t, nil, scripted.Reply("one"), scripted.Reply("two")).start()
 	s.does("/pin", "first", "second", "/pin", "/label a", "/label b")
-	says(t, s.err.String(), "this session has no messages", "pin is the label of you: second", "a is the label of agent: two", "b is the label of agent: two")
+	says(t, s.err.String(), "this session has no messages", "pinned: you: second", "labeled “a”: agent: two", "labeled “b”: agent: two")
 	id := s.entries()[1].ID
 	s.does("/pin "+string(id), "/pin "+string(id)[:12]+"?", "/label", "/pin "+string(id[:4]))
-	says(t, s.err.String(), "pin is the label of "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
+	says(t, s.err.String(), "pinned: "+string(id), "has no entry", "/label NAME [ENTRY]", "firn: ")
 	// A removed label does not name its entry.
 	s.does("/rewind a")
 	says(t, s.err.String(), `has no entry "a"`)

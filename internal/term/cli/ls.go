@@ -203,7 +203,7 @@ func (p overviewCommands) addStates(ctx context.Context, c *client.Client, sessi
 // lsColumns are the columns of the list. On narrow screens the first ones to go are the
 // number of branches and the size.
 var lsColumns = []prose.Column{
-	{}, {Least: 16}, {Drop: 6}, {Drop: 5, Least: 10}, {Drop: 3, Right: true}, {Drop: 4, Right: true}, {Drop: 7, Right: true}, {Drop: 8, Right: true},
+	{}, {Min: 16}, {Drop: 6}, {Drop: 5, Min: 10}, {Drop: 3, Right: true}, {Drop: 4, Right: true}, {Drop: 7, Right: true}, {Drop: 8, Right: true},
 	{Drop: 2}, {Drop: 9, Right: true}, {Drop: 1},
 }
 

@@ -237,8 +237,9 @@ func money(dollars float64) string {
 	return strings.TrimSuffix(text, ".00")
 }
 
-// modelColumns are the columns of the list. A narrow screen has no key, then no window.
-var modelColumns = []prose.Column{{Least: 24}, {Right: true, Drop: 2}, {Right: true, Drop: 3}, {Drop: 1}}
+// modelColumns are the columns of the list. On narrow screens the price
+// column is dropped first, then the window column.
+var modelColumns = []prose.Column{{Min: 24}, {Right: true, Drop: 2}, {Right: true, Drop: 3}, {Drop: 1}}
 
 // modelsText formats the list. A star marks the model of new chats.
 func modelsText(m models, width int) string {

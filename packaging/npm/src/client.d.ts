@@ -1,6 +1,6 @@
-/** How to reach a gateway. Every option has a default. */
+/** Options for connecting to a gateway. All are optional. */
 export interface FirnOptions {
-	/** A URL, or `unix:` and a path. Default: `FIRN_GATEWAY`, else the socket of the home. */
+	/** A URL, or `unix:` followed by a path. Default: `FIRN_GATEWAY`, else the socket in the home directory of firn. */
 	gateway?: string;
 	/** Default: `FIRN_TOKEN`. The socket needs no token. */
 	token?: string;
@@ -8,19 +8,19 @@ export interface FirnOptions {
 	agent?: string;
 	/** Milliseconds to wait for a response. Default: 30000. */
 	timeout?: number;
-	/** How often a request that is safe to repeat is sent again. Default: 2. */
+	/** The maximum number of retries of a request that is safe to repeat. Default: 2. */
 	retries?: number;
 }
 
-/** A request that failed. `kind` is an error kind of the gateway, `unreachable` or `timeout`. */
+/** A failed request. `kind` is an error kind of the gateway, or `unreachable` or `timeout` if there was no response. */
 export declare class FirnError extends Error {
 	readonly kind: string;
-	/** The HTTP status; 0 without a response. */
+	/** The HTTP status; 0 if there was no response. */
 	readonly status: number;
 	readonly hint?: string;
 	/** The request ID in the gateway's log. */
 	readonly request?: string;
-	/** The current end of the session, for conflicts. */
+	/** The current end of the session; set if `kind` is `conflict`. */
 	readonly end?: number;
 }
 

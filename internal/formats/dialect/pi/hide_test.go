@@ -304,7 +304,7 @@ func TestHideOnAbandonedBranch(t *testing.T) {
 	f.add(firn.Entry{ID: "h", Parent: "a1", Time: when, Body: &firn.Head{}})
 	before := len(f.lines)
 	f.add(hide("t", "h", "q2"))
-	if len(f.lines) != before+1 || len(f.losses) != 1 || f.losses[0].Limit != "hidden on other branches" {
+	if len(f.lines) != before+1 || len(f.losses) != 1 || f.losses[0].Limit != "entries hidden on other branches" {
 		t.Errorf("%d lines more, losses %v", len(f.lines)-before, f.losses)
 	}
 }

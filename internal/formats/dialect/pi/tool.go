@@ -25,23 +25,23 @@ func (Tool) Name() dialect.Name { return dialect.Pi }
 // The names of the limits.
 const (
 	limitHidden   = "hidden entries"
-	limitElse     = "hidden on other branches"
+	limitElse     = "entries hidden on other branches"
 	limitRestored = "restored entries"
 	limitSession  = "hidden sessions"
 	limitTitles   = "automatic titles"
-	limitOrder    = "answers given meanwhile"
+	limitOrder    = "answers to earlier messages"
 )
 
 // Limits lists the features that pi's files cannot represent. firn's own lines for them are
 // written nevertheless: pi preserves them, and firn reads them.
 func (Tool) Limits() []dialect.Limit {
 	return []dialect.Limit{
-		{Name: limitHidden, Becomes: "if the file cannot be read again, pi before 0.87 still sends them; every pi still sends entries that are not messages"},
+		{Name: limitHidden, Becomes: "if the output cannot be read back, pi before 0.87 still sends them, and every version of pi still sends those that are not messages"},
 		{Name: limitElse, Becomes: "pi shows them when it returns to an abandoned branch"},
 		{Name: limitRestored, Becomes: "they stay hidden in pi if they were hidden together with other entries"},
 		{Name: limitSession, Becomes: "pi still lists the session"},
 		{Name: limitTitles, Becomes: "pi shows the latest title, whether chosen by a user or automatically"},
-		{Name: limitOrder, Becomes: "pi sends them in the order of the file"},
+		{Name: limitOrder, Becomes: "pi sends them after the messages that arrived meanwhile, in the order of the file"},
 	}
 }
 

@@ -5,8 +5,8 @@ import (
 	"encoding/json"
 )
 
-// Marshal encodes a value as the gateway does: JSON on one line, without escaping HTML, and
-// with the lines of transcripts unchanged.
+// Marshal encodes a value as the gateway does: as JSON on one line, without escaping HTML
+// characters, so that embedded lines of transcripts stay unchanged.
 func Marshal(v any) ([]byte, error) {
 	var b bytes.Buffer
 	encoder := json.NewEncoder(&b)

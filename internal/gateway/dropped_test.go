@@ -24,15 +24,15 @@ func TestDroppedMessagesOfAnotherGateway(t *testing.T) {
 		for range 10 {
 			d.gate <- struct{}{}
 		}
-		text := firn.NewEntryID()
-		if _, err := d.Turn(t.Context(), "s", wire.Turn{Text: "said", ID: text}); err != nil {
+		id := firn.NewEntryID()
+		if _, err := d.Turn(t.Context(), "s", wire.Turn{Text: "said", ID: id}); err != nil {
 			t.Fatal(err)
 		}
 		d.Peers = alonePeers{}
-		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: text}, {ID: firn.NewEntryID(), Text: "never said"}}}
+		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: id}, {ID: firn.NewEntryID(), Text: "never said"}}}
 		l.pruneDropped(t.Context())
 		if len(l.dropped) != 1 || l.dropped[0].Text != "never said" {
-			t.Errorf("left out: %+v", l.dropped)
+			t.Errorf("dropped: %+v, want the message that was never sent", l.dropped)
 		}
 		d.Peers = nil
 		d.shut()
@@ -45,15 +45,15 @@ func TestDroppedMessagesAreReportedOnce(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
 		l := &lane{g: d.lanes, id: "s", dropped: []waiting{{ID: "a", Text: "one too many"}}, summarize: true}
-		waits := newTicket(waiting{ID: "b", Text: "waits"})
-		waits.apply(eventQueue)
-		l.messageInput([]waiting{waits.waiting})
+		queued := newTicket(waiting{ID: "b", Text: "queued"})
+		queued.apply(eventQueue)
+		l.messageInput([]waiting{queued.waiting})
 		for range 2 {
-			if rest := l.requeueUnsaved([]*ticket{waits}, firn.ErrNotSaved); len(rest) != 0 {
-				t.Fatalf("remaining: %v", rest)
+			if rest := l.requeueUnsaved([]*ticket{queued}, firn.ErrNotSaved); len(rest) != 0 {
+				t.Fatalf("not requeued: %v", rest)
 			}
 			if len(l.dropped) != 1 || !l.summarize {
-				t.Errorf("to be named are %+v, with lines: %v", l.dropped, l.summarize)
+				t.Errorf("dropped: %+v, summarize: %v", l.dropped, l.summarize)
 			}
 			l.reported, l.reportLines = nil, false // as at the start of each turn
 		}
@@ -62,12 +62,12 @@ func TestDroppedMessagesAreReportedOnce(t *testing.T) {
 }
 
 // TestDroppedMessageIsRetried fills the queue and sends the dropped message again with its
-// ID, as its problem asks for: before a turn names it as dropped, and after. It must be in
-// the log once, as itself or named by another.
+// ID, as the error asks for: before a turn reports it as dropped, and after. It must be in the
+// log once, as its own entry or as one that another entry mentions.
 func TestDroppedMessageIsRetried(t *testing.T) {
 	for _, c := range []struct {
-		mode  string
-		named bool
+		mode     string
+		reported bool
 	}{{"followup", false}, {"followup", true}, {"collect", false}, {"collect", true}} {
 		synctest.Test(t, func(t *testing.T) {
 			d := open(t, memstore.New(memstore.Options{}))
@@ -84,9 +84,9 @@ func TestDroppedMessageIsRetried(t *testing.T) {
 			if <-first.done; wire.KindOf(first.err) != wire.Busy {
 				t.Fatalf("the message was not dropped: %v", first.err)
 			}
-			if c.named {
+			if c.reported {
 				d.gate <- struct{}{}
-				<-d.asked // the turn that names it
+				<-d.asked // the turn that reports it
 			}
 			second, err := d.accept(t.Context(), "s", again)
 			if err != nil {
@@ -122,7 +122,7 @@ func TestDroppedMessageIsRetried(t *testing.T) {
 }
 
 // TestDroppedMessageIsRetriedWhileReported sends a dropped message again while a turn is
-// about to name it, and after that turn could not be stored.
+// about to report it, and after that turn could not be stored.
 func TestDroppedMessageIsRetriedWhileReported(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		d := open(t, memstore.New(memstore.Options{}))
@@ -132,11 +132,11 @@ func TestDroppedMessageIsRetriedWhileReported(t *testing.T) {
 		l.mu.Lock()
 		l.dropped = []waiting{{ID: "a1", Text: "one too many"}}
 		l.mu.Unlock()
-		waits := newTicket(waiting{ID: "b1", Text: "waits"})
-		l.messageInput([]waiting{waits.waiting})
+		queued := newTicket(waiting{ID: "b1", Text: "queued"})
+		l.messageInput([]waiting{queued.waiting})
 		again := newTicket(waiting{ID: "a1", Text: "one too many", Mode: "collect"})
 		if _, err := l.enter(t.Context(), again); wire.KindOf(err) != wire.Busy {
-			t.Errorf("a message that is being named is queued: %v", err)
+			t.Errorf("a message that is being reported is queued: %v", err)
 		}
 		l.restoreDropped()
 		if ok, err := l.enter(t.Context(), again); !ok || err != nil || len(l.dropped) != 0 {
@@ -164,8 +164,8 @@ func (s *hookedStore) Append(ctx context.Context, id firn.ID, expect store.Pos, 
 }
 
 // TestTurnStartsWhileADroppedMessageIsStored starts a turn while a dropped message that was
-// sent again is being stored: the turn does not name it. If it cannot be stored, the next
-// turn does.
+// sent again is being stored: the turn does not report it. If it cannot be stored, the
+// next turn does.
 func TestTurnStartsWhileADroppedMessageIsStored(t *testing.T) {
 	synctest.Test(t, func(t *testing.T) {
 		st := &hookedStore{Store: memstore.New(memstore.Options{}), before: func([]firn.Entry) error { return nil }}
@@ -176,13 +176,13 @@ func TestTurnStartsWhileADroppedMessageIsStored(t *testing.T) {
 		l.mu.Lock()
 		l.dropped = []waiting{{ID: "a1", Text: "one too many"}}
 		l.mu.Unlock()
-		names := func() []firn.EntryID { // those that a turn names
-			return collected(firn.Entry{Extra: l.messageInput([]waiting{{ID: "b1", Text: "waits"}}).Extra})
+		reported := func() []firn.EntryID { // the messages that a turn reports
+			return collected(firn.Entry{Extra: l.messageInput([]waiting{{ID: "b1", Text: "queued"}}).Extra})
 		}
 		again := newTicket(waiting{ID: "a1", Text: "one too many", Mode: "followup"})
 		st.before = func([]firn.Entry) error {
-			if named := names(); slices.Contains(named, "a1") {
-				t.Errorf("the turn names %v", named)
+			if ids := reported(); slices.Contains(ids, "a1") {
+				t.Errorf("the turn reports %v", ids)
 			}
 			l.restoreDropped()
 			return firn.ErrNotSaved
@@ -190,13 +190,13 @@ func TestTurnStartsWhileADroppedMessageIsStored(t *testing.T) {
 		if _, err := l.enter(t.Context(), again); err == nil {
 			t.Error("a message that cannot be stored is accepted")
 		}
-		if named := names(); !slices.Contains(named, "a1") {
-			t.Errorf("a message that was not stored is not named: %v", named)
+		if ids := reported(); !slices.Contains(ids, "a1") {
+			t.Errorf("a message that was not stored is not reported: %v", ids)
 		}
 		l.restoreDropped()
 		st.before = func([]firn.Entry) error {
-			if named := names(); slices.Contains(named, "a1") {
-				t.Errorf("the turn names %v", named)
+			if ids := reported(); slices.Contains(ids, "a1") {
+				t.Errorf("the turn reports %v", ids)
 			}
 			return nil
 		}
