@@ -1,6 +1,7 @@
 package sealfs
 
 import (
+	"bytes"
 	"fmt"
 	"io"
 	"io/fs"
@@ -74,10 +75,51 @@ func (f *file) examineAgain(info vfs.Info) error {
 			return err
 		}
 	}
+	if f.fs.strict {
+		if err := f.checkWhole(info.Size); err != nil {
+			return err
+		}
+	}
 	f.raw, f.modified, f.known = info.Size, info.ModTime, true
 	f.fs.sizes.put(info, f.size)
 	return nil
 }
+
+// checkWhole returns an error unless every byte of the file belongs to an intact record, to the
+// header of a slot or to padding, and the records are complete and in order.
+func (f *file) checkWhole(raw int64) error {
+	if f.pending != nil && f.pending.size >= 0 {
+		raw = f.pending.size
+	}
+	end := int64(0)
+	for i := int64(0); i*slotSize < raw; i++ {
+		b, err := f.readRaw(i)
+		if err != nil {
+			return err
+		}
+		if f.pending != nil && f.pending.at == i*slotSize {
+			b = f.pending.slot
+		}
+		b = b[:min(int64(len(b)), raw-i*slotSize)]
+		var s *slot
+		if f.codec != nil {
+			s = f.codec.openSlot(b, i)
+		}
+		switch {
+		case s != nil && len(s.lost) == 0 && s.start == end && isZero(b[s.used():]):
+			end = s.end()
+		case s == nil && (isZero(b) || f.codec != nil && f.codec.isHead(b) && isZero(b[headSize:])): // no records
+		default:
+			return f.damaged()
+		}
+	}
+	if end != f.size {
+		return f.damaged()
+	}
+	return nil
+}
+
+func isZero(b []byte) bool { return len(bytes.Trim(b, "\x00")) == 0 }
 
 // findEnd finds the last slot with records. A change that was interrupted counts as done.
 func (f *file) findEnd(raw int64) (err error) {

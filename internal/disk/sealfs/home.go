@@ -137,6 +137,33 @@ func IsSealed(inner vfs.FS, path string) (bool, error) {
 	return n > 0 && string(head[:n]) == magic[:n], nil
 }
 
+// HasRecords reports whether a file contains parts that are encrypted with a key, even if it does
+// not begin as an encrypted file does. The file system is the one below the encryption.
+func HasRecords(inner vfs.FS, path string, key Key) (bool, error) {
+	f, err := inner.Open(path, vfs.Read)
+	if err != nil {
+		return false, err
+	}
+	defer f.Close() // read-only
+	head := make([]byte, headSize)
+	for at := int64(0); ; at += slotSize {
+		n, err := f.ReadAt(head, at)
+		if err != nil && err != io.EOF {
+			return false, err
+		}
+		if n < headSize {
+			return false, nil
+		}
+		c, err := newCodec(key, fileID(head[len(magic):len(magic)+idSize]))
+		if err != nil {
+			return false, err
+		}
+		if c.hasCheck(head) {
+			return true, nil
+		}
+	}
+}
+
 // RemoveRedo removes the redo files of a home that is decrypted.
 func RemoveRedo(inner vfs.FS, home string) error {
 	return vfs.RemoveAll(inner, filepath.Join(home, redoDir))

@@ -98,6 +98,11 @@ func (c *codec) isHead(raw []byte) bool {
 	return len(raw) >= headSize && bytes.Equal(raw[:headSize], c.head[:])
 }
 
+// hasCheck is isHead for a header whose first bytes may be damaged.
+func (c *codec) hasCheck(head []byte) bool {
+	return bytes.Equal(head[len(magic):headSize], c.head[len(magic):])
+}
+
 // appendRecord appends a sealed record with the plain bytes at an offset of the file.
 func (c *codec) appendRecord(b, plain []byte, offset int64) ([]byte, error) {
 	start := len(b)

@@ -23,6 +23,10 @@ import (
 // that they become.
 const asideSuffix = ".tmp-convert"
 
+// DamagedDir is the directory in a home where an accepted decryption puts the encrypted files that
+// were damaged, with a copy of the marker.
+const DamagedDir = "damaged"
+
 // indexDir has caches, which are removed by a conversion and made again.
 const indexDir = "index"
 
@@ -43,7 +47,8 @@ type Plan struct {
 	// Other are files and directories in the home that are not firn's, such as a key that a
 	// setting names. They stay as they are.
 	Other []string `json:"other,omitempty"`
-	// Damaged are files whose damaged parts were replaced by zero bytes.
+	// Damaged are files that were damaged, in the home. Transcripts have zero bytes in the
+	// place of the damage, other files are gone. The encrypted files are in DamagedDir.
 	Damaged []string `json:"damaged,omitempty"`
 
 	home  string
@@ -90,9 +95,9 @@ func (p *Plan) walk(ctx context.Context, dir string, toPlain bool) error {
 			return err
 		}
 		switch {
-		case rel == indexDir:
-			continue // caches
-		case strings.HasSuffix(e.Name(), asideSuffix):
+		case rel == indexDir || rel == DamagedDir:
+			continue // caches, and files that could not be decrypted
+		case isAside(rel, e):
 			p.remains = append(p.remains, path)
 		case isOther(rel):
 			err = p.addOther(path, rel, e, toPlain)
@@ -108,6 +113,17 @@ func (p *Plan) walk(ctx context.Context, dir string, toPlain bool) error {
 		}
 	}
 	return nil
+}
+
+// isAside reports whether a file is unfinished: what an interrupted conversion left of a file
+// that is ours.
+func isAside(rel string, e fs.DirEntry) bool {
+	name, ok := strings.CutSuffix(e.Name(), asideSuffix)
+	if !ok || !e.Type().IsRegular() || !strings.HasPrefix(name, ".") {
+		return false
+	}
+	final := filepath.Join(filepath.Dir(rel), name[1:])
+	return sealfs.Covered(final) && !isOther(final)
 }
 
 // addOther notes a file or directory that is not ours. A file that firn encrypted when it
@@ -183,8 +199,9 @@ func Encrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, report
 }
 
 // Decrypt is the reverse of Encrypt. At the end the home has the same bytes as before it was
-// encrypted. A damaged file is left encrypted and is an error, unless accept is set: then the
-// damaged parts of a transcript become zero bytes, as its readers see them.
+// encrypted. A damaged file is left encrypted and is an error, unless accept is set: then it is
+// moved to [DamagedDir], and a transcript is decrypted with zero bytes in the place of the damage,
+// as its readers see it.
 func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, accept bool, report Progress) (*Plan, error) {
 	home, err := filepath.Abs(home)
 	if err != nil {
@@ -194,12 +211,15 @@ func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, accept
 	if err := m.write(home); err != nil {
 		return nil, err
 	}
-	c := conversion{toPlain: true, from: sealfs.NewStrict(vfs.OS{}, home, key, sealfs.Opening), to: vfs.OS{}}
+	c := conversion{key: key, toPlain: true, from: sealfs.NewStrict(vfs.OS{}, home, key, sealfs.Opening), to: vfs.OS{}}
 	if accept {
 		c.tolerant = sealfs.New(vfs.OS{}, home, key, sealfs.Opening)
 	}
 	p, err := convert(ctx, home, c, report)
 	if err != nil {
+		return p, err
+	}
+	if err := p.finish(ctx, home, c); err != nil {
 		return p, err
 	}
 	if err := sealfs.RemoveRedo(vfs.OS{}, home); err != nil {
@@ -213,6 +233,7 @@ func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, accept
 
 // conversion is what [convert] reads from and writes to.
 type conversion struct {
+	key      sealfs.Key
 	toPlain  bool
 	from, to vfs.FS
 	// tolerant reads damaged files; nil if they are left as they are.
@@ -235,6 +256,7 @@ func convert(ctx context.Context, home string, c conversion, report Progress) (*
 		if err := (vfs.OS{}).Remove(path); err != nil {
 			return p, err
 		}
+		dirs[filepath.Dir(path)] = true
 	}
 	done := int64(0)
 	for _, path := range p.paths {
@@ -242,10 +264,9 @@ func convert(ctx context.Context, home string, c conversion, report Progress) (*
 			return p, err
 		}
 		n, err := convertFile(path, c.from, c.to, linked)
-		if c.tolerant != nil && errors.Is(err, firn.ErrCorrupt) {
-			if n, err = convertFile(path, c.tolerant, c.to, linked); err == nil {
-				p.Damaged = append(p.Damaged, path)
-			}
+		if c.tolerant != nil && isDamage(err) {
+			p.Damaged = append(p.Damaged, path)
+			n, err = setAside(home, path, c, linked)
 		}
 		if err != nil {
 			failed = append(failed, fmt.Errorf("convert %s: %w", path, err))
@@ -261,9 +282,116 @@ func convert(ctx context.Context, home string, c conversion, report Progress) (*
 		}
 	}
 	if len(failed) > 0 {
-		return p, failure.Of(firn.ErrCorrupt, "%d of %d files were not converted and stay as they were: %v", len(failed), p.Files, failed[0])
+		return p, failure.Of(firn.ErrCorrupt, "%d of %d files were not converted and stay as they were: %s", len(failed), p.Files, firstOf(failed))
 	}
 	return p, nil
+}
+
+// mostNamed is the maximum number of files in an error.
+const mostNamed = 5
+
+// firstOf returns the first errors as text.
+func firstOf(failed []error) string {
+	var b strings.Builder
+	for i, err := range failed[:min(len(failed), mostNamed)] {
+		if i > 0 {
+			b.WriteString("; ")
+		}
+		b.WriteString(err.Error())
+	}
+	if n := len(failed) - mostNamed; n > 0 {
+		fmt.Fprintf(&b, "; and %d more", n)
+	}
+	return b.String()
+}
+
+// isDamage reports whether a file cannot be decrypted whatever is tried.
+func isDamage(err error) bool {
+	return errors.Is(err, firn.ErrCorrupt) || errors.Is(err, sealfs.ErrWrongKey)
+}
+
+// setAside moves a damaged file to [DamagedDir]. Of a transcript, the undamaged parts stay where
+// they were, decrypted.
+func setAside(home, path string, c conversion, linked links) (int64, error) {
+	if err := keepDamaged(home, path); err != nil {
+		return 0, err
+	}
+	n, err := convertFile(path, c.tolerant, c.to, linked)
+	if isDamage(err) { // no part of it can be read
+		return 0, vfs.OS{}.Remove(path)
+	}
+	return n, err
+}
+
+// keepDamaged gives a file a second name in [DamagedDir], durably, beside a copy of the marker,
+// which has the key.
+func keepDamaged(home, path string) error {
+	rel, err := filepath.Rel(home, path)
+	if err != nil {
+		return err
+	}
+	kept := filepath.Join(home, DamagedDir, rel)
+	if err := (vfs.OS{}).MkdirAll(filepath.Dir(kept)); err != nil {
+		return err
+	}
+	for from, to := range map[string]string{markerPath(home): filepath.Join(home, DamagedDir, sealfs.MarkerName), path: kept} {
+		if err := (vfs.OS{}).Link(from, to); err != nil && !errors.Is(err, fs.ErrExist) {
+			return err
+		}
+		if err := vfs.SyncNames(vfs.OS{}, filepath.Dir(to)); err != nil {
+			return err
+		}
+	}
+	return nil
+}
+
+// stillEncrypted returns the files of a decrypted home that have encrypted parts, such as those
+// whose first bytes are damaged: without the marker they could never be decrypted.
+func stillEncrypted(ctx context.Context, home string, key sealfs.Key) (left []string, err error) {
+	err = filepath.WalkDir(home, func(path string, e fs.DirEntry, err error) error {
+		rel, relErr := filepath.Rel(home, path)
+		switch {
+		case err != nil || relErr != nil || context.Cause(ctx) != nil:
+			return errors.Join(err, relErr, context.Cause(ctx))
+		case e.IsDir() && rel == DamagedDir:
+			return fs.SkipDir
+		case !e.Type().IsRegular() || !sealfs.Covered(rel):
+			return nil
+		}
+		encrypted, err := sealfs.HasRecords(vfs.OS{}, path, key)
+		if encrypted {
+			left = append(left, path)
+		}
+		return err
+	})
+	return left, err
+}
+
+// finish deals with files that are still encrypted after a decryption: it sets them aside if
+// damage is accepted.
+func (p *Plan) finish(ctx context.Context, home string, c conversion) error {
+	left, err := stillEncrypted(ctx, home, c.key)
+	if err != nil {
+		return err
+	}
+	var failed []error
+	for _, path := range left {
+		if c.tolerant == nil {
+			failed = append(failed, fmt.Errorf("%s is damaged", path))
+			continue
+		}
+		p.Damaged = append(p.Damaged, path)
+		if err := keepDamaged(home, path); err != nil {
+			return err
+		}
+		if err := (vfs.OS{}).Remove(path); err != nil {
+			return err
+		}
+	}
+	if len(failed) > 0 {
+		return failure.Of(firn.ErrCorrupt, "%d files are still encrypted: %s", len(failed), firstOf(failed))
+	}
+	return nil
 }
 
 // convertFile replaces a file by a converted one with the same time of change. It returns the
@@ -277,7 +405,7 @@ func convertFile(path string, from, to vfs.FS, linked links) (n int64, err error
 	if err := (vfs.OS{}).Remove(aside); err != nil && !errors.Is(err, fs.ErrNotExist) {
 		return 0, err
 	}
-	if first := linked.find(before, path); first != "" {
+	if first := linked.find(before); first != "" && first != path {
 		if err := (vfs.OS{}).Link(first, aside); err != nil {
 			return 0, err
 		}
@@ -289,22 +417,25 @@ func convertFile(path string, from, to vfs.FS, linked links) (n int64, err error
 	if err := os.Chtimes(aside, before.ModTime, before.ModTime); err != nil {
 		return 0, errors.Join(err, (vfs.OS{}).Remove(aside))
 	}
-	return before.Size, vfs.OS{}.Rename(aside, path)
+	if err := (vfs.OS{}).Rename(aside, path); err != nil {
+		return 0, err
+	}
+	linked.add(before, path)
+	return before.Size, nil
 }
 
 // links has the first converted name of each file with several names.
 type links map[[2]uint64]string
 
-// find returns the converted file that another name belongs to; empty if it is the first.
-func (l links) find(info vfs.Info, path string) string {
-	id := [2]uint64{info.Device, info.Inode}
-	if first, ok := l[id]; ok {
-		return first // its number of names is less by those that were converted
+// find returns the converted file that another name of a file belongs to; empty if none is
+// converted.
+func (l links) find(info vfs.Info) string { return l[[2]uint64{info.Device, info.Inode}] }
+
+// add records the first converted name of a file, as it was before.
+func (l links) add(before vfs.Info, path string) {
+	if before.Links > 1 {
+		l[[2]uint64{before.Device, before.Inode}] = path
 	}
-	if info.Links > 1 {
-		l[id] = path
-	}
-	return ""
 }
 
 func ignoreMissing(err error) error {
@@ -354,7 +485,7 @@ func compare(a, b vfs.File, buf []byte) error {
 		n, errA := a.ReadAt(buf[:half], at)
 		m, errB := b.ReadAt(buf[half:2*half], at)
 		if n != m || !bytes.Equal(buf[:n], buf[half:half+m]) {
-			return failure.Of(firn.ErrCorrupt, "reading it back gives other bytes at %d", at)
+			return fmt.Errorf("reading it back gives other bytes at %d", at) // not damage of the source
 		}
 		if at += int64(n); n < half {
 			return errors.Join(notEnd(errA), notEnd(errB))

@@ -186,41 +186,6 @@ func TestInterrupted(t *testing.T) {
 	}
 }
 
-// TestDecryptDamaged checks that a damaged file stays encrypted and is named, until its damage
-// is accepted.
-func TestDecryptDamaged(t *testing.T) {
-	home := newHome(t)
-	m, key, _ := newMarker(t)
-	_, err := Encrypt(t.Context(), home, m, key, nil)
-	ok(t, err)
-	path := filepath.Join(home, "agents/main/sessions/a.jsonl")
-	data, err := os.ReadFile(path)
-	ok(t, err)
-	data[len(data)/2] ^= 1
-	ok(t, os.WriteFile(path, data, 0o600))
-	if _, err := Decrypt(t.Context(), home, m, key, false, nil); err == nil || !strings.Contains(err.Error(), "1 of 6") || !strings.Contains(err.Error(), path) {
-		t.Fatalf("decrypted: %v", err)
-	}
-	if now, err := os.ReadFile(path); err != nil || !bytes.Equal(now, data) {
-		t.Errorf("the damaged file was changed, %v", err)
-	}
-	if found := readable(t, home, secret); len(found) == 0 {
-		t.Error("the other files are not decrypted")
-	}
-	plan, err := Decrypt(t.Context(), home, m, key, true, nil)
-	if err != nil || !slices.Equal(plan.Damaged, []string{path}) {
-		t.Fatalf("%+v, %v", plan, err)
-	}
-	now, err := os.ReadFile(path)
-	ok(t, err)
-	if !bytes.Contains(now, []byte("\x00")) || bytes.Count(now, []byte(secret)) < 1000 || len(now) != 5000*(len(secret)+6) {
-		t.Errorf("%d bytes, %d lines", len(now), bytes.Count(now, []byte(secret)))
-	}
-	if gone, err := Read(home); gone != nil || err != nil {
-		t.Errorf("marker %v, %v", gone, err)
-	}
-}
-
 // TestKept keeps a key in the runtime directory.
 func TestKept(t *testing.T) {
 	home, run := t.TempDir(), t.TempDir()

@@ -126,6 +126,9 @@ func (m *Marker) Mode() sealfs.Mode {
 	return sealfs.Sealed
 }
 
+// Recipients returns the number of public keys whose identities open the home.
+func (m *Marker) Recipients() int { return bytes.Count(m.ToRecipients, []byte("\n-> X25519 ")) }
+
 // Access is what opens the key of a home.
 type Access struct {
 	Recipients []age.Recipient

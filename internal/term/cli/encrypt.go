@@ -96,16 +96,16 @@ func (p encryptCommands) decryptCommand() *cobra.Command {
 same bytes afterwards as without encryption. No gateway may be running. If it is
 interrupted, it continues when it is run again.
 
-A damaged file is reported and stays encrypted. With --accept-damage it is
-decrypted too: damaged parts of transcripts become zero bytes, which firn verify
-reports.`,
+A damaged file is reported and stays encrypted. With --accept-damage, transcripts
+are decrypted with zero bytes in place of the damage, which firn verify reports.
+All damaged files are kept, encrypted, in the directory damaged of the home.`,
 		Example: "  firn decrypt --plan\n  firn decrypt",
 		Args:    args(0, 0, "no arguments"),
 		RunE:    func(cmd *cobra.Command, _ []string) error { return p.decrypt(cmd, f) },
 	}
 	openFlags(cmd, &f)
 	cmd.Flags().BoolVar(&f.plan, "plan", false, "only show what would be done")
-	cmd.Flags().BoolVar(&f.acceptDamage, "accept-damage", false, "also decrypt damaged transcripts, without the damaged parts")
+	cmd.Flags().BoolVar(&f.acceptDamage, "accept-damage", false, "also decrypt damaged transcripts, and set damaged files aside")
 	return cmd
 }
 
@@ -306,7 +306,10 @@ func (p encryptCommands) identityRecipients(home string, file, created *string) 
 			return nil, err
 		}
 		*created = *file
-		return []age.Recipient{id.Recipient()}, newFile(*file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err })
+		if err := newFile(*file, func(w io.Writer) error { _, err := io.WriteString(w, text); return err }); err != nil {
+			return nil, err
+		}
+		return []age.Recipient{id.Recipient()}, vfs.SyncNames(vfs.OS{}, filepath.Dir(*file))
 	}
 	identities, err := backup.ReadIdentities(*file)
 	if err != nil {
@@ -376,7 +379,10 @@ func (c *converted) decryptText() string {
 	}
 	damaged := ""
 	for _, path := range c.Damaged {
-		damaged += "damaged parts are zero bytes now: " + prose.Clean(path) + "\n"
+		damaged += "damaged: " + prose.Clean(path) + "\n"
+	}
+	if damaged != "" {
+		damaged += "damaged parts of transcripts are zero bytes now, and other damaged files are gone; the encrypted files are in " + prose.Clean(filepath.Join(c.Home, encryption.DamagedDir)) + "\n"
 	}
 	return fmt.Sprintf("%s %s, %s, in %s\n%s%s", verb, prose.Plural(c.Files, "file"), prose.Size(c.Bytes), prose.Clean(c.Home), damaged, undo)
 }

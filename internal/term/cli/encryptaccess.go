@@ -52,6 +52,8 @@ type changedAccess struct {
 	NewIdentity string `json:"newIdentity,omitempty"`
 	// Undo is the command that restores the previous access.
 	Undo string `json:"undo"`
+	// others is set if other public keys opened the home before.
+	others bool
 }
 
 func (p encryptCommands) changeAccess(f keyFlags) (err error) {
@@ -67,20 +69,23 @@ func (p encryptCommands) changeAccess(f keyFlags) (err error) {
 	if err != nil {
 		return err
 	}
-	result := &changedAccess{Home: home, Undo: p.again(previousAccess(m))}
-	if err := checkIdentity(f); err != nil {
-		return err
-	}
-	access, err := p.newAccess(home, f, &result.NewIdentity)
-	if err != nil {
-		return err
-	}
-	result.Identity, result.Passphrase, result.Recipients = access.Identity, access.Passphrase != "", len(f.recipients)
 	release, err := p.holdHome(home, "encrypt", m)
 	if err != nil {
 		return err
 	}
 	defer func() { err = errors.Join(err, release()) }()
+	if m, err = p.encrypted(home); err != nil { // another command may have changed it
+		return err
+	}
+	if err := checkIdentity(f); err != nil {
+		return err
+	}
+	result := &changedAccess{Home: home, Undo: p.again(previousAccess(m)), others: m.Recipients() > 1 || m.Identity == "" && m.Recipients() > 0}
+	access, err := p.newAccess(home, f, &result.NewIdentity)
+	if err != nil {
+		return err
+	}
+	result.Identity, result.Passphrase, result.Recipients = access.Identity, access.Passphrase != "", len(f.recipients)
 	if err := m.ChangeAccess(home, key, access); err != nil {
 		return err
 	}
@@ -135,6 +140,9 @@ func (c *changedAccess) text() string {
 		text += "created the identity; keep a copy: without it all sessions are lost\n"
 	} else if c.NewIdentity != "" {
 		text += "created the identity; keep a copy\n"
+	}
+	if c.others {
+		text += "other public keys opened it before: give them again with --recipient\n"
 	}
 	return text + "undo: " + c.Undo + "\n"
 }
