@@ -55,7 +55,7 @@ func TestBin(t *testing.T) {
 				}
 				do("append", string(s.ID), "--user", "hello")
 			}
-			says(do("rm", "alpha", "--bin", "--reason", "too old"), "moved to the trash bin", "undo: firn restore ")
+			says(do("rm", "alpha", "--bin", "--reason", "too old"), "moved to the trash bin", "undo: "+strings.Join(append([]string{"firn"}, flags...), " ")+" restore ")
 			says(do("bin", "ls"), string(a.ID), "alpha", "too old", "1 session in the trash bin")
 			says(do("ls", "--hidden"), "in the trash bin: 1 session")
 			says(do("purge", "alpha", "--plan"), "would erase session "+string(a.ID), "no changes made")
