@@ -14,6 +14,10 @@ import (
 // MarkerName is the file that marks a home as encrypted.
 const MarkerName = "sealed.json"
 
+// DamagedDir is the directory of a home with files that could not be decrypted. They are encrypted
+// with earlier keys and stay as they are.
+const DamagedDir = "damaged"
+
 // Unlocker returns the key of an encrypted home and what to do with plain files. It is called
 // once per home and process.
 type Unlocker func(home string) (Key, Mode, error)

@@ -47,7 +47,8 @@ type Summary struct {
 	Sum string `json:"sha256"`
 	// Skipped lists the files of the home that are not regular files, such as links.
 	Skipped []string `json:"skipped,omitempty"`
-	// Unread lists the files that could not be opened, each with the reason.
+	// Unread lists the files that could not be read, each with the reason. The archive does not
+	// have them, or has zero bytes in place of their damaged parts.
 	Unread []string `json:"unread,omitempty"`
 }
 

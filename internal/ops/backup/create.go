@@ -194,19 +194,33 @@ func (p *packer) add(name string) error {
 	defer file.Close()
 	info, err := file.Stat()
 	if err != nil {
-		return err
+		p.Unread = append(p.Unread, name+": "+err.Error())
+		return nil
 	}
 	header := &tar.Header{Typeflag: tar.TypeReg, Name: name, Size: info.Size, Mode: int64(info.Mode.Perm()), ModTime: info.ModTime.Truncate(time.Second), Format: tar.FormatPAX}
 	if err := p.tar.WriteHeader(header); err != nil {
 		return err
 	}
 	sum := sha256.New()
-	_, err = io.CopyN(io.MultiWriter(p.tar, sum), &progressReader{p, file}, info.Size)
-	if errors.Is(err, io.EOF) {
+	both := io.MultiWriter(p.tar, sum)
+	n, err := io.CopyN(both, &progressReader{p, file}, info.Size)
+	switch {
+	case errors.Is(err, firn.ErrCorrupt): // the archive already has its size: zero bytes follow
+		p.Unread = append(p.Unread, name+": "+err.Error())
+		_, err = io.CopyN(both, zeros{}, info.Size-n)
+	case errors.Is(err, io.EOF):
 		return fmt.Errorf("%s shrank while it was read: %w", name, firn.ErrConflict)
 	}
 	p.sums.add(name, info.Size, sum)
 	return err
+}
+
+// zeros is an endless sequence of zero bytes.
+type zeros struct{}
+
+func (zeros) Read(b []byte) (int, error) {
+	clear(b)
+	return len(b), nil
 }
 
 // put packs data as a file.

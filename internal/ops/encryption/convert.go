@@ -9,6 +9,7 @@ import (
 	"io/fs"
 	"os"
 	"path/filepath"
+	"reflect"
 	"slices"
 	"strings"
 
@@ -24,8 +25,8 @@ import (
 const asideSuffix = ".tmp-convert"
 
 // DamagedDir is the directory in a home where an accepted decryption puts the encrypted files that
-// were damaged, with a copy of the marker.
-const DamagedDir = "damaged"
+// were damaged. It has a directory for each key, with a copy of the marker.
+const DamagedDir = sealfs.DamagedDir
 
 // indexDir has caches, which are removed by a conversion and made again.
 const indexDir = "index"
@@ -211,7 +212,7 @@ func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, accept
 	if err := m.write(home); err != nil {
 		return nil, err
 	}
-	c := conversion{key: key, toPlain: true, from: sealfs.NewStrict(vfs.OS{}, home, key, sealfs.Opening), to: vfs.OS{}}
+	c := conversion{marker: m, key: key, toPlain: true, from: sealfs.NewStrict(vfs.OS{}, home, key, sealfs.Opening), to: vfs.OS{}}
 	if accept {
 		c.tolerant = sealfs.New(vfs.OS{}, home, key, sealfs.Opening)
 	}
@@ -233,6 +234,7 @@ func Decrypt(ctx context.Context, home string, m *Marker, key sealfs.Key, accept
 
 // conversion is what [convert] reads from and writes to.
 type conversion struct {
+	marker   *Marker
 	key      sealfs.Key
 	toPlain  bool
 	from, to vfs.FS
@@ -313,7 +315,7 @@ func isDamage(err error) bool {
 // setAside moves a damaged file to [DamagedDir]. Of a transcript, the undamaged parts stay where
 // they were, decrypted.
 func setAside(home, path string, c conversion, linked links) (int64, error) {
-	if err := keepDamaged(home, path); err != nil {
+	if err := c.keepDamaged(home, path); err != nil {
 		return 0, err
 	}
 	n, err := convertFile(path, c.tolerant, c.to, linked)
@@ -323,26 +325,62 @@ func setAside(home, path string, c conversion, linked links) (int64, error) {
 	return n, err
 }
 
-// keepDamaged gives a file a second name in [DamagedDir], durably, beside a copy of the marker,
+// damagedDir returns the directory for the damaged files of a home with this key.
+func (c conversion) damagedDir(home string) string {
+	return filepath.Join(home, DamagedDir, fmt.Sprintf("%x", check(c.key)[:4]))
+}
+
+// keepDamaged gives a file a second name in [DamagedDir], durably, after a copy of the marker,
 // which has the key.
-func keepDamaged(home, path string) error {
+func (c conversion) keepDamaged(home, path string) error {
 	rel, err := filepath.Rel(home, path)
 	if err != nil {
 		return err
 	}
-	kept := filepath.Join(home, DamagedDir, rel)
+	dir := c.damagedDir(home)
+	kept := filepath.Join(dir, rel)
 	if err := (vfs.OS{}).MkdirAll(filepath.Dir(kept)); err != nil {
 		return err
 	}
-	for from, to := range map[string]string{markerPath(home): filepath.Join(home, DamagedDir, sealfs.MarkerName), path: kept} {
-		if err := (vfs.OS{}).Link(from, to); err != nil && !errors.Is(err, fs.ErrExist) {
-			return err
-		}
-		if err := vfs.SyncNames(vfs.OS{}, filepath.Dir(to)); err != nil {
+	if copied, err := Read(dir); err != nil || !reflect.DeepEqual(copied, c.marker) {
+		if err := c.marker.write(dir); err != nil {
 			return err
 		}
 	}
-	return nil
+	return linkFree(path, kept)
+}
+
+// linkFree gives a file a second name, durably. If another file has the name, a number is added.
+func linkFree(path, name string) error {
+	for n := 1; ; n++ {
+		to := name
+		if n > 1 {
+			to = fmt.Sprintf("%s.%d", name, n)
+		}
+		err := vfs.OS{}.Link(path, to)
+		if errors.Is(err, fs.ErrExist) {
+			same, err := isSame(path, to)
+			if err != nil {
+				return err
+			}
+			if !same {
+				continue
+			}
+		} else if err != nil {
+			return err
+		}
+		return vfs.SyncNames(vfs.OS{}, filepath.Dir(to))
+	}
+}
+
+// isSame reports whether two names are those of one file, as after an interrupted run.
+func isSame(a, b string) (bool, error) {
+	one, err := os.Lstat(a)
+	if err != nil {
+		return false, err
+	}
+	other, err := os.Lstat(b)
+	return err == nil && os.SameFile(one, other), err
 }
 
 // stillEncrypted returns the files of a decrypted home that have encrypted parts, such as those
@@ -381,10 +419,13 @@ func (p *Plan) finish(ctx context.Context, home string, c conversion) error {
 			continue
 		}
 		p.Damaged = append(p.Damaged, path)
-		if err := keepDamaged(home, path); err != nil {
+		if err := c.keepDamaged(home, path); err != nil {
 			return err
 		}
 		if err := (vfs.OS{}).Remove(path); err != nil {
+			return err
+		}
+		if err := vfs.SyncNames(vfs.OS{}, filepath.Dir(path)); err != nil {
 			return err
 		}
 	}

@@ -2,6 +2,9 @@ package encryption
 
 import (
 	"bytes"
+	"errors"
+	"io"
+	"io/fs"
 	"os"
 	"path/filepath"
 	"slices"
@@ -9,6 +12,7 @@ import (
 	"testing"
 
 	"firn.dev/internal/disk/sealfs"
+	"firn.dev/internal/disk/vfs"
 )
 
 // encryptedHome returns an encrypted home.
@@ -68,12 +72,100 @@ func TestDecryptDamaged(t *testing.T) {
 	if gone, err := Read(home); gone != nil || err != nil {
 		t.Errorf("marker %v, %v", gone, err)
 	}
-	kept, err := os.ReadFile(filepath.Join(home, DamagedDir, "agents/main/sessions/a.jsonl"))
-	if err != nil || !bytes.Equal(kept, damaged) {
-		t.Errorf("the encrypted file was not kept: %v", err)
+	if kept := keptFiles(t, home); len(kept) != 1 || kept["agents/main/sessions/a.jsonl"] != string(damaged) {
+		t.Errorf("the encrypted file was not kept: %d files", len(kept))
 	}
-	if again, err := Read(filepath.Join(home, DamagedDir)); err != nil || !again.fits(key) {
+	if again, err := Read(conversion{key: key}.damagedDir(home)); err != nil || !again.fits(key) {
 		t.Errorf("its key was not kept: %v", err)
+	}
+}
+
+// keptFiles returns the contents of the files that were set aside, with any key.
+func keptFiles(t *testing.T, home string) map[string]string {
+	t.Helper()
+	kept := make(map[string]string)
+	if _, err := os.Stat(filepath.Join(home, DamagedDir)); errors.Is(err, fs.ErrNotExist) {
+		return kept
+	}
+	for name := range describe(t, filepath.Join(home, DamagedDir)) {
+		data, err := os.ReadFile(filepath.Join(home, DamagedDir, name))
+		ok(t, err)
+		if _, rest, _ := strings.Cut(filepath.ToSlash(name), "/"); !strings.Contains(rest, sealfs.MarkerName) { // or unfinished copies of it
+			kept[rest] = string(data)
+		}
+	}
+	return kept
+}
+
+// TestAcceptDamageAgain damages the same file with two keys, one after the other: both are kept
+// with their keys, and stay as they are in a home that is encrypted again.
+func TestAcceptDamageAgain(t *testing.T) {
+	home, m, key := encryptedHome(t)
+	name := "agents/main/sessions/torn.jsonl"
+	var keys []sealfs.Key
+	for range 2 {
+		flip(t, filepath.Join(home, name), 60)
+		_, err := Decrypt(t.Context(), home, m, key, true, nil)
+		ok(t, err)
+		keys = append(keys, key)
+		m, key, _ = newMarker(t)
+		_, err = Encrypt(t.Context(), home, m, key, nil)
+		ok(t, err)
+	}
+	for i, key := range keys {
+		dir := conversion{key: key}.damagedDir(home)
+		again, err := Read(dir)
+		if err != nil || again == nil || !again.fits(key) {
+			t.Errorf("key %d is lost: %v, %v", i, again, err)
+			continue
+		}
+		f, err := sealfs.New(vfs.OS{}, dir, key, again.Mode()).Open(filepath.Join(dir, name), vfs.Read)
+		ok(t, err)
+		text, err := io.ReadAll(f)
+		ok(t, errors.Join(err, f.Close()))
+		if len(text) == 0 {
+			t.Errorf("file %d is not readable with its key", i)
+		}
+		raw, err := os.ReadFile(filepath.Join(dir, name))
+		ok(t, err)
+		f, err = sealfs.New(vfs.OS{}, home, key, sealfs.Sealed).Open(filepath.Join(dir, name), vfs.Read)
+		ok(t, err)
+		through, err := io.ReadAll(f)
+		if err = errors.Join(err, f.Close()); err != nil || !bytes.Equal(through, raw) {
+			t.Errorf("file %d is changed by the encryption of the home: %v", i, err)
+		}
+	}
+}
+
+// TestAcceptInterrupted continues an accepted decryption that ended after a damaged file got its second name.
+// Meanwhile the file was replaced by another one, which is damaged too: both are kept.
+func TestAcceptInterrupted(t *testing.T) {
+	home, m, key := encryptedHome(t)
+	path := filepath.Join(home, "files/objects/ab/abcd")
+	flip(t, path, 60)
+	first, err := os.ReadFile(path)
+	ok(t, err)
+	c := conversion{marker: m, key: key}
+	ok(t, c.keepDamaged(home, path))
+	ok(t, c.keepDamaged(home, path))
+	if kept := keptFiles(t, home); len(kept) != 1 {
+		t.Fatalf("one file was kept %d times", len(kept))
+	}
+	flip(t, path, 61) // both names
+	ok(t, os.WriteFile(path+".new", first, 0o600))
+	ok(t, os.Rename(path+".new", path))
+	second, err := os.ReadFile(filepath.Join(home, "files/sessions/a/abcd"))
+	ok(t, err)
+	plan, err := Decrypt(t.Context(), home, m, key, true, nil)
+	if err != nil || len(plan.Damaged) != 2 {
+		t.Fatalf("%+v, %v", plan, err)
+	}
+	var kept []string
+	for _, text := range keptFiles(t, home) {
+		kept = append(kept, text)
+	}
+	if len(kept) != 3 || !slices.Contains(kept, string(first)) || !slices.Contains(kept, string(second)) {
+		t.Errorf("%d files were kept", len(kept))
 	}
 }
 
@@ -129,8 +221,8 @@ func TestAcceptDamage(t *testing.T) {
 			t.Errorf("byte %d: still encrypted: %v, %v", at, left, err)
 		}
 		for _, name := range names {
-			if _, err := os.Stat(filepath.Join(home, DamagedDir, filepath.FromSlash(name))); err != nil {
-				t.Errorf("byte %d: %v", at, err)
+			if _, found := keptFiles(t, home)[name]; !found {
+				t.Errorf("byte %d: %s was not kept", at, name)
 			}
 		}
 	}

@@ -50,9 +50,63 @@ func TestConvertingChild(t *testing.T) {
 	case to == "encrypted":
 		_, err = Encrypt(t.Context(), home, m, key, nil)
 	default:
-		_, err = Decrypt(t.Context(), home, m, key, false, nil)
+		_, err = Decrypt(t.Context(), home, m, key, to == "accepted", nil)
 	}
 	ok(t, err)
+}
+
+// runChild converts a home in another process, which is killed after a time; 0 for never. It reports
+// whether the process completed.
+func runChild(t *testing.T, home string, key sealfs.Key, to string, limit time.Duration) bool {
+	cmd := exec.Command(os.Args[0], "-test.run=^TestConvertingChild$")
+	cmd.Env = append(os.Environ(), childHome+"="+home, childKey+"="+hex.EncodeToString(key[:]), childTo+"="+to)
+	ok(t, cmd.Start())
+	if limit > 0 {
+		time.AfterFunc(limit, func() { cmd.Process.Kill() })
+	}
+	return cmd.Wait() == nil
+}
+
+// TestKilledAccept kills decryptions that accept damage with SIGKILL at random times. Until the end every damaged
+// file is in its place or set aside, and the key in one of both places.
+func TestKilledAccept(t *testing.T) {
+	home, _, key := encryptedHome(t)
+	want := make(map[string]string)
+	for i := range 60 {
+		name := fmt.Sprintf("agents/main/sessions/s%d.jsonl", i)
+		if i%2 == 0 {
+			name = fmt.Sprintf("files/objects/ab/s%d", i)
+		}
+		path := filepath.Join(home, filepath.FromSlash(name))
+		ok(t, vfs.WriteFile(sealfs.New(vfs.OS{}, home, key, sealfs.Sealed), path, []byte(secret+strings.Repeat(secret, i*50))))
+		flip(t, path, 60)
+		data, err := os.ReadFile(path)
+		ok(t, err)
+		want[name] = string(data)
+	}
+	check := func() {
+		t.Helper()
+		kept := keptFiles(t, home)
+		for name, text := range want {
+			now, err := os.ReadFile(filepath.Join(home, filepath.FromSlash(name)))
+			if kept[name] != text && (err != nil || string(now) != text) {
+				t.Fatalf("%s is lost: %v", name, err)
+			}
+		}
+		for _, dir := range []string{home, conversion{key: key}.damagedDir(home)} {
+			if m, err := Read(dir); err == nil && m != nil && m.fits(key) {
+				return
+			}
+		}
+		t.Fatal("the key is lost")
+	}
+	random := basetest.Random(t)
+	for done := false; !done; check() {
+		done = runChild(t, home, key, "accepted", time.Duration(20+random.IntN(200))*time.Millisecond)
+	}
+	if kept := keptFiles(t, home); len(kept) != len(want) {
+		t.Errorf("%d files were kept, want %d", len(kept), len(want))
+	}
 }
 
 // TestKilledConversion kills conversions in both directions with SIGKILL at random times. Every
@@ -67,15 +121,6 @@ func TestKilledConversion(t *testing.T) {
 	key, err := sealfs.NewKey()
 	ok(t, err)
 	random := basetest.Random(t)
-	run := func(to string, limit time.Duration) bool {
-		cmd := exec.Command(os.Args[0], "-test.run=^TestConvertingChild$")
-		cmd.Env = append(os.Environ(), childHome+"="+home, childKey+"="+hex.EncodeToString(key[:]), childTo+"="+to)
-		ok(t, cmd.Start())
-		if limit > 0 {
-			time.AfterFunc(limit, func() { cmd.Process.Kill() })
-		}
-		return cmd.Wait() == nil
-	}
 	check := func() {
 		t.Helper()
 		m, err := Read(home)
@@ -89,17 +134,17 @@ func TestKilledConversion(t *testing.T) {
 		}
 	}
 	for range 30 {
-		run([]string{"encrypted", "plain"}[random.IntN(2)], time.Duration(1+random.IntN(60))*time.Millisecond)
+		runChild(t, home, key, []string{"encrypted", "plain"}[random.IntN(2)], time.Duration(1+random.IntN(60))*time.Millisecond)
 		check()
 	}
-	if !run("encrypted", 0) {
+	if !runChild(t, home, key, "encrypted", 0) {
 		t.Fatal("not encrypted")
 	}
 	check()
 	if found := readable(t, home, secret); len(found) > 0 {
 		t.Errorf("readable: %v", found)
 	}
-	if !run("plain", 0) {
+	if !runChild(t, home, key, "plain", 0) {
 		t.Fatal("not decrypted")
 	}
 	check()

@@ -109,7 +109,7 @@ func (p storeCommands) createBackup(cmd *cobra.Command, args []string, keys reci
 		p.note(prose.Clean(skipped) + " is not a regular file and not in the backup")
 	}
 	for _, unread := range s.Unread {
-		p.note(prose.Clean(unread) + "; it is not in the backup")
+		p.note(prose.Clean(unread) + "; it is not, or not wholly, in the backup")
 	}
 	if name != "-" {
 		err = p.print(&packed{name, len(recipients), s}, func() string {
