@@ -40,7 +40,7 @@ var rooms = []room{
 	{"internal/ops/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent", "internal/base/...", "internal/disk/...", "internal/find/...", "internal/formats/...", "internal/render/...", "internal/gateway/...", "internal/door/..."}, "settings and operations: serve, doctor, backup, migrate"},
 	{"internal/term/...", []string{".", "wire", "client", "internal/base/...", "internal/disk/vfs", "internal/disk/sealfs", "internal/disk/history", "internal/find/grep", "internal/formats/...", "internal/render/...", "internal/door/acp", "internal/door/mcp", "internal/ops/..."}, "a client at a terminal; never a store"},
 	{"cmd/...", []string{"..."}, "wires the tables"},
-	{"examples/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent"}, "code that users could write: nothing internal"},
+	{"examples/...", []string{".", "wire", "client", "window", "store/...", "provider/...", "tool", "compact", "agent", "examples/bridge"}, "code that users could write: nothing internal"},
 	{"proving/...", []string{"..."}, "benchmarks and tests of everything; the product does not import it"},
 }
 
@@ -86,6 +86,7 @@ var modules = []moduleRule{
 	{"modernc.org/sqlite", []string{"internal/find/fulltext", "internal/disk/litefile"}, "the full-text index, which can be rebuilt; other tools' databases, read only"},
 	{"github.com/aymanbagabas/go-udiff", []string{"internal/base/linediff"}, "compares texts line by line"},
 	{"golang.org/x/net/html", []string{"tool"}, "converts web pages to text"},
+	{"golang.org/x/net/websocket", []string{"examples/slack"}, "the transport of Slack's Socket Mode"},
 	{"github.com/fsnotify/fsnotify", []string{"internal/disk/journal"}, "notifies readers of a file that another process appends to"},
 }
 
@@ -100,6 +101,7 @@ var testModules = []moduleRule{
 	{"github.com/modelcontextprotocol/go-sdk/", nil, "a client for firn mcp"},
 	{"github.com/coder/acp-go-sdk", nil, "a client for firn acp"},
 	{"golang.org/x/net/html", nil, "parses HTML like browsers, to check its content"},
+	{"golang.org/x/net/websocket", nil, "the server's side of Slack's Socket Mode"},
 	{"github.com/microcosm-cc/bluemonday", nil, "a sanitizer that must not change rendered HTML"},
 	{"github.com/getkin/kin-openapi/", nil, "checks the OpenAPI description"},
 	{"github.com/chromedp/", nil, "controls the browser in page tests"},

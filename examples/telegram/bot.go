@@ -10,7 +10,8 @@ import (
 	"net/url"
 	"strings"
 	"time"
-	"unicode/utf16"
+
+	"firn.dev/examples/bridge"
 )
 
 // bot calls Telegram's bot API.
@@ -93,9 +94,7 @@ const maxText = 4096
 
 // send sends a text to a chat, in pieces if it is long.
 func (b *bot) send(ctx context.Context, chat, topic int64, text string) error {
-	for text != "" {
-		piece := cut(text, maxText)
-		text = strings.TrimPrefix(text[len(piece):], "\n")
+	for _, piece := range bridge.Pieces(text, maxText) {
 		body := map[string]any{"chat_id": chat, "text": piece}
 		if topic != 0 {
 			body["message_thread_id"] = topic
@@ -105,20 +104,6 @@ func (b *bot) send(ctx context.Context, chat, topic int64, text string) error {
 		}
 	}
 	return nil
-}
-
-// cut returns the start of a text with at most n units of UTF-16, up to a line break if there
-// is one in its second half.
-func cut(text string, n int) string {
-	for at, r := range text {
-		if n -= max(utf16.RuneLen(r), 1); n < 0 {
-			if line := strings.LastIndexByte(text[:at], '\n'); line > at/2 {
-				at = line
-			}
-			return text[:at]
-		}
-	}
-	return text
 }
 
 // call calls a method of the API.

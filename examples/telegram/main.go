@@ -40,7 +40,7 @@ func main() {
 	if token == "" {
 		log.Fatal("TELEGRAM_TOKEN is not set: ask @BotFather for a token")
 	}
-	b := &bridge{bot: newBot(os.Getenv("TELEGRAM_API"), token), gateway: c, answered: make(map[string]bool)}
+	b := &telegram{bot: newBot(os.Getenv("TELEGRAM_API"), token), gateway: c, answered: make(map[string]bool)}
 	for id := range strings.SplitSeq(os.Getenv("TELEGRAM_USERS"), ",") {
 		if id = strings.TrimSpace(id); id != "" {
 			b.users = append(b.users, id)
@@ -54,8 +54,8 @@ func main() {
 	}
 }
 
-// bridge carries messages between a bot and a gateway.
-type bridge struct {
+// telegram carries messages between a bot and a gateway.
+type telegram struct {
 	bot     *bot
 	gateway *client.Client
 	// users are the IDs of the users who may talk to the agent; * means all.
@@ -67,7 +67,7 @@ type bridge struct {
 
 // run handles messages until ctx ends or Telegram rejects the token. It waits and tries again
 // after other errors.
-func (b *bridge) run(ctx context.Context) error {
+func (b *telegram) run(ctx context.Context) error {
 	offset := int64(0)
 	for ctx.Err() == nil {
 		updates, err := b.bot.updates(ctx, offset)
@@ -88,7 +88,7 @@ func (b *bridge) run(ctx context.Context) error {
 }
 
 // pause waits as long as Telegram asks for, or a second.
-func (b *bridge) pause(ctx context.Context, why *rejection) {
+func (b *telegram) pause(ctx context.Context, why *rejection) {
 	wait := time.Second
 	if why != nil && why.RetryAfter > 0 {
 		wait = time.Duration(why.RetryAfter) * time.Second
@@ -102,7 +102,7 @@ func (b *bridge) pause(ctx context.Context, why *rejection) {
 // handle answers messages: those of a chat one after the other, those of several chats at the
 // same time. It returns the offset that confirms them, which is the old one if an answer could
 // not be sent.
-func (b *bridge) handle(ctx context.Context, updates []update, offset int64) (int64, error) {
+func (b *telegram) handle(ctx context.Context, updates []update, offset int64) (int64, error) {
 	chats := make(map[int64][]update)
 	next := offset
 	for _, u := range updates {
@@ -139,14 +139,14 @@ func (b *bridge) handle(ctx context.Context, updates []update, offset int64) (in
 }
 
 // mayTalk reports whether a user may talk to the agent.
-func (b *bridge) mayTalk(u user) bool {
+func (b *telegram) mayTalk(u user) bool {
 	return slices.Contains(b.users, "*") || slices.Contains(b.users, strconv.FormatInt(u.ID, 10))
 }
 
 // answer sends a message to the gateway and its answer to the chat, unless that was done
 // before. A message that the gateway refuses, and an answer that the chat does not accept, are
 // not sent again.
-func (b *bridge) answer(ctx context.Context, m message) error {
+func (b *telegram) answer(ctx context.Context, m message) error {
 	in := inbound(m)
 	b.mu.Lock()
 	done := b.answered[in.ID]
@@ -164,7 +164,7 @@ func (b *bridge) answer(ctx context.Context, m message) error {
 }
 
 // converse sends a message to the gateway and its answer to the chat.
-func (b *bridge) converse(ctx context.Context, m message, in wire.Inbound) error {
+func (b *telegram) converse(ctx context.Context, m message, in wire.Inbound) error {
 	routed, err := b.gateway.Inbound(ctx, in)
 	if problem := new(wire.Problem); errors.As(err, &problem) && problem.Kind == wire.Invalid {
 		log.Printf("message %d of chat %d: %v", m.ID, m.Chat.ID, err)
