@@ -20,7 +20,7 @@ import (
 // stored a session step by step is CrabTalk's.
 //
 // Files of tools that are read as record transcripts are not transcripts themselves: a
-// database, or the log of GitHub Copilot CLI, whose lines resemble those of pi.
+// database, or a log whose lines resemble those of other tools.
 func Detect(firstLines []byte) (Name, error) {
 	bare := false
 	if bytes.HasPrefix(firstLines, []byte("SQLite format 3\x00")) {
@@ -36,8 +36,8 @@ func Detect(firstLines []byte) (Name, error) {
 				continue
 			}
 			t := readTraits(piece.Bytes)
-			if t.copilotEvent() {
-				return "", fmt.Errorf("detect the format of a session: %w: it is a log of GitHub Copilot CLI, which firn adopt reads", firn.ErrUnsupported)
+			if tool := t.adoptedTool(); tool != "" {
+				return "", fmt.Errorf("detect the format of a session: %w: it is a log of %s, which firn adopt reads", firn.ErrUnsupported, tool)
 			}
 			if name := t.dialect(); name != "" {
 				return name, nil
@@ -134,10 +134,16 @@ func (t traits) dialect() Name {
 	return ""
 }
 
-// copilotEvent reports whether the line is an event in a log of GitHub Copilot CLI, such as
-// session.start.
-func (t traits) copilotEvent() bool {
-	return strings.Contains(t.kind, ".") && t.all("data", "id", "timestamp")
+// adoptedTool returns the name of a tool whose logs are read only in its home: an event of
+// GitHub Copilot CLI, such as session.start, or the first line of Hermes Agent.
+func (t traits) adoptedTool() string {
+	switch {
+	case strings.Contains(t.kind, ".") && t.all("data", "id", "timestamp"):
+		return "GitHub Copilot CLI"
+	case t.role == "session_meta":
+		return "Hermes Agent"
+	}
+	return ""
 }
 
 // header returns the dialect of a line of type "session", which three formats begin with.

@@ -135,6 +135,7 @@ func TestDetectRaw(t *testing.T) {
 	for _, text := range []string{
 		`{"type":"session.start","data":{"version":1},"id":"a","timestamp":"2026-11-18T00:21:44Z","parentId":null}`,
 		`{"type":"user.message","data":{},"id":"b","timestamp":"2026-11-18T00:21:44Z","parentId":"a"}` + "\n" + `{"type":"abort","data":{},"id":"c","timestamp":"2026-11-18T00:21:44Z","parentId":"b"}`,
+		`{"role":"session_meta","tools":[],"model":"m","platform":"telegram","timestamp":"t"}` + "\n" + `{"role":"assistant","content":"x","tool_calls":[]}`,
 		"SQLite format 3\x00\n" + `{"role":"user","content":[]}` + "\n",
 	} {
 		if name, err := Detect([]byte(text)); !errors.Is(err, firn.ErrUnsupported) {

@@ -37,10 +37,11 @@ const (
 	Crush    Name = "crush"
 	Goose    Name = "goose"
 	Cline    Name = "cline"
+	Hermes   Name = "hermes"
 )
 
 // recordTools lists them.
-var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline}
+var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline, Hermes}
 
 // Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {

@@ -37,11 +37,11 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 		Use: "adopt [TOOL|DIR]...", GroupID: "formats",
 		Short: "Find other tools' sessions; with --yes, mirror them",
 		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
-Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush, Goose, Cline and
-Roo Code. The list shows the sessions found and when the tool will delete them.
-With --yes, firn keeps a mirror in its home, and firn ls, show, search and chat
-include these sessions. Originals are only read, and sessions that a tool deletes
-later stay in the mirror. If a session was continued in firn too, the messages of
+Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush, Goose, Cline, Roo
+Code and Hermes Agent. The list shows the sessions found and when the tool will
+delete them. With --yes, firn keeps a mirror in its home, and firn ls, show,
+search and chat include these sessions. Originals are only read, and sessions
+that a tool deletes later stay in the mirror. If a session was continued in firn too, the messages of
 the tool are added on another branch of it. Only transcripts and their metadata are copied, never
 API keys or settings. If --home is another tool's directory, that directory is
 mirrored into firn's own home.
@@ -112,6 +112,7 @@ func (p adoptCommands) find(ctx context.Context, args []string) ([]adopt.Found, 
 var homeVariables = map[dialect.Name]string{
 	dialect.ClaudeCode: "CLAUDE_CONFIG_DIR", dialect.Codex: "CODEX_HOME",
 	dialect.Pi: "PI_CODING_AGENT_DIR", dialect.OpenClaw: "OPENCLAW_STATE_DIR", dialect.Copilot: "COPILOT_HOME",
+	dialect.Hermes: "HERMES_HOME",
 }
 
 // dataDirs are the folders of tools below XDG_DATA_HOME.

@@ -56,7 +56,7 @@ func (layout) Owns(home fs.FS) bool {
 			if _, err := fs.Stat(home, path.Join(folder, entry.Name(), metaFile)); err == nil {
 				return true
 			}
-		case isFile && n.seq > 0:
+		case isFile && n.seq > 0 && strings.Trim(stem, "_0123456789") != "": // not the date and time of Hermes Agent
 			return true
 		case isFile:
 			if first, err := firstLine(home, path.Join(folder, entry.Name())); err == nil && isMeta(first) {

@@ -48,8 +48,10 @@ func (layout) Owns(home fs.FS) bool {
 			return true
 		}
 	}
-	if exists(home, "config.toml") || exists(home, "commit") {
-		return false
+	for _, name := range []string{"config.toml", "commit", "config.yaml", "state.db"} { // of CrabTalk, firn and Hermes Agent
+		if exists(home, name) {
+			return false
+		}
 	}
 	for _, dir := range sessionDirs(home) {
 		if isFile(home, path.Join(dir, tableName)) && !isFirnDir(home, dir) {

@@ -7,6 +7,7 @@
 package cline
 
 import (
+	"cmp"
 	"encoding/json"
 	"fmt"
 	"io/fs"
@@ -147,8 +148,8 @@ func readSession(home fs.FS, name string, tasks map[string]about) (s history.Ses
 	if data, err := fs.ReadFile(home, aboutFiles(name)[0]); err == nil && !listed {
 		history.Unmarshal(data, &a)
 	}
-	s.Title = first(a.Metadata.Title, oneLine(a.Prompt), oneLine(a.Task))
-	s.CWD = first(a.CWD, a.Workspace, a.CWDOnTaskInitialization)
+	s.Title = cmp.Or(a.Metadata.Title, history.OneLine(a.Prompt), history.OneLine(a.Task))
+	s.CWD = cmp.Or(a.CWD, a.Workspace, a.CWDOnTaskInitialization)
 	s.Parent, s.Sub = a.ParentSessionID, a.ParentSessionID != ""
 	s.Created, s.Updated = a.StartedAt, c.UpdatedAt
 	if len(c.Messages) > 0 && s.Created.IsZero() {
@@ -166,25 +167,6 @@ func readSession(home fs.FS, name string, tasks map[string]about) (s history.Ses
 		return c.records(), err
 	}
 	return s, nil
-}
-
-// first returns the first text that is not empty.
-func first(texts ...string) string {
-	for _, t := range texts {
-		if t != "" {
-			return t
-		}
-	}
-	return ""
-}
-
-// oneLine returns the first line of a prompt, as a title.
-func oneLine(text string) string {
-	text, _, _ = strings.Cut(strings.TrimSpace(text), "\n")
-	if runes := []rune(text); len(runes) > 80 {
-		return string(runes[:79]) + "…"
-	}
-	return text
 }
 
 // conversation is the contents of a file with messages.

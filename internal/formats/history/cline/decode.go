@@ -1,6 +1,7 @@
 package cline
 
 import (
+	"cmp"
 	"encoding/json"
 	"strings"
 
@@ -80,7 +81,7 @@ func (decoder) Decode(line []byte) []history.Item {
 func (m *message) answer(parts []firn.Part) *firn.Message {
 	a := &firn.Message{
 		Role: firn.RoleAssistant, Parts: parts, StopReason: firn.StopEnd,
-		Provider: history.Clean(first(m.ModelInfo.Provider, m.ModelInfo.ProviderID)), Model: history.Clean(first(m.ModelInfo.ID, m.ModelInfo.ModelID)),
+		Provider: history.Clean(cmp.Or(m.ModelInfo.Provider, m.ModelInfo.ProviderID)), Model: history.Clean(cmp.Or(m.ModelInfo.ID, m.ModelInfo.ModelID)),
 	}
 	for _, p := range parts {
 		if _, ok := p.(firn.ToolCall); ok {

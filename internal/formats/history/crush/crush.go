@@ -84,17 +84,7 @@ var columns = map[string][]string{
 
 // Sessions yields the sessions.
 func (source) Sessions(home fs.FS) iter.Seq2[history.Session, error] {
-	return func(yield func(history.Session, error) bool) {
-		sessions, err := list(home)
-		if err != nil && !yield(history.Session{}, &fs.PathError{Op: "read", Path: database, Err: err}) {
-			return
-		}
-		for _, s := range sessions {
-			if !yield(s, nil) {
-				return
-			}
-		}
-	}
+	return history.Each([]string{database}, func(string) ([]history.Session, error) { return list(home) })
 }
 
 // list returns the sessions, oldest first.

@@ -42,21 +42,7 @@ func databaseIn(home fs.FS) (string, bool) {
 // a folder of sessions is not specific enough.
 func (source) Owns(home fs.FS) bool {
 	name, ok := databaseIn(home)
-	return ok && path.Dir(name) == "sessions" && (exists(home, "projects.json") || hasTables(home, name))
-}
-
-func exists(home fs.FS, name string) bool {
-	_, err := fs.Stat(home, name)
-	return err == nil
-}
-
-// hasTables reports whether a database has Goose's tables, or cannot be read.
-func hasTables(home fs.FS, name string) (ok bool) {
-	err := litefile.Read(home, name, func(db *sql.DB) error {
-		ok = litefile.Check(db, columns, "") == nil
-		return nil
-	})
-	return ok || err != nil
+	return ok && path.Dir(name) == "sessions" && (history.Exists(home, "projects.json") || history.HasTables(home, name, columns))
 }
 
 // Files lists the database and its log.
@@ -76,21 +62,11 @@ var columns = map[string][]string{
 
 // Sessions yields the sessions.
 func (source) Sessions(home fs.FS) iter.Seq2[history.Session, error] {
-	return func(yield func(history.Session, error) bool) {
-		name, ok := databaseIn(home)
-		if !ok {
-			return
-		}
-		sessions, err := list(home, name)
-		if err != nil && !yield(history.Session{}, &fs.PathError{Op: "read", Path: name, Err: err}) {
-			return
-		}
-		for _, s := range sessions {
-			if !yield(s, nil) {
-				return
-			}
-		}
+	var names []string
+	if name, ok := databaseIn(home); ok {
+		names = []string{name}
 	}
+	return history.Each(names, func(name string) ([]history.Session, error) { return list(home, name) })
 }
 
 // list returns the sessions, oldest first.

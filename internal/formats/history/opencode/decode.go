@@ -37,13 +37,13 @@ type message struct {
 type part struct {
 	Type, Text   string
 	Ignored      bool
-	Mime, URL    string
+	URL          string
 	Tool, CallID string
 	State        struct {
 		Status, Output, Error string
 		Input, Metadata       json.RawMessage
 		Time                  struct{ Start, End int64 }
-		Attachments           []struct{ Mime, URL string }
+		Attachments           []struct{ URL string }
 	}
 }
 
@@ -80,7 +80,7 @@ func (r *record) user() []history.Item {
 			m.Parts = append(m.Parts, history.Opaque("part", raw.Data))
 			continue
 		}
-		switch image, isImage := inlineImage(p.Mime, p.URL); {
+		switch image, isImage := history.DataImage(p.URL); {
 		case p.Type == "text" && !p.Ignored:
 			m.Parts = append(m.Parts, firn.Text{Text: history.Clean(p.Text)})
 		case p.Type == "file" && isImage:
@@ -201,18 +201,9 @@ func (p *part) call() (firn.ToolCall, *firn.Message) {
 		return call, nil
 	}
 	for _, a := range p.State.Attachments {
-		if image, ok := inlineImage(a.Mime, a.URL); ok {
+		if image, ok := history.DataImage(a.URL); ok {
 			result.Content = append(result.Content, image)
 		}
 	}
 	return call, &firn.Message{Role: firn.RoleToolResult, Parts: []firn.Part{result}}
-}
-
-// inlineImage returns the image in a data URL.
-func inlineImage(mime, url string) (firn.Image, bool) {
-	_, data, ok := strings.Cut(url, ";base64,")
-	if !ok || !strings.HasPrefix(mime, "image/") || !strings.HasPrefix(url, "data:") {
-		return firn.Image{}, false
-	}
-	return firn.Image{MimeType: mime, Data: history.Clean(data)}, true
 }

@@ -59,19 +59,7 @@ func (source) Files(home fs.FS) (names []string) {
 
 // Sessions yields the sessions of all databases.
 func (source) Sessions(home fs.FS) iter.Seq2[history.Session, error] {
-	return func(yield func(history.Session, error) bool) {
-		for _, name := range databases(home) {
-			sessions, err := list(home, name)
-			if err != nil && !yield(history.Session{}, &fs.PathError{Op: "read", Path: name, Err: err}) {
-				return
-			}
-			for _, s := range sessions {
-				if !yield(s, nil) {
-					return
-				}
-			}
-		}
-	}
+	return history.Each(databases(home), func(name string) ([]history.Session, error) { return list(home, name) })
 }
 
 // columns are the columns that are read of each table.
