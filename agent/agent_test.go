@@ -221,8 +221,8 @@ func TestParallelCalls(t *testing.T) {
 	b.accepted()
 }
 
-// TestLargeResult sees that the model sees the beginning and the end, and the
-// log has it all.
+// TestLargeResult checks that the model gets the beginning and the end of a large result, and
+// that the log has all of it.
 func TestLargeResult(t *testing.T) {
 	large := strings.Repeat("0123456789\n", 100_000)
 	b := play(t, scripted.Call("1", "large", `{}`), scripted.Reply("long"))
@@ -230,11 +230,11 @@ func TestLargeResult(t *testing.T) {
 	b.runText("go")
 	result := b.entries()[3].Body.(*firn.Message).Parts[0].(firn.ToolResult)
 	if shown := len(firn.JoinText(result.Content)); shown > 60_000 {
-		t.Errorf("the model is shown %d bytes", shown)
+		t.Errorf("%d bytes are sent to the model", shown)
 	}
 	var details struct{ Full string }
 	if err := json.Unmarshal(result.Details, &details); err != nil || details.Full != large {
-		t.Errorf("%d of %d bytes are kept (%v)", len(details.Full), len(large), err)
+		t.Errorf("%d of %d bytes are stored (%v)", len(details.Full), len(large), err)
 	}
 }
 
@@ -245,8 +245,8 @@ func TestBrokenTool(t *testing.T) {
 	want(t, b.log(), "user: go", "assistant: break{}", "toolResult: !the tool panicked: no", "assistant: oh")
 }
 
-// TestFailures plays models that fail in every way. Each failure has a typed error, and the
-// session can be continued.
+// TestFailures plays models that fail in every way. Each failure returns a typed error, and
+// the session can be continued.
 func TestFailures(t *testing.T) {
 	temporary := &provider.Error{Kind: provider.Temporary, Provider: "scripted", Status: 529}
 	auth := &provider.Error{Kind: provider.Auth, Provider: "scripted", Status: 401}
@@ -332,7 +332,7 @@ func TestStopped(t *testing.T) {
 					}
 					i++
 				}
-				// Once the last question is on its way the answer may be faster.
+				// The answer may be complete before the last request is canceled.
 				faster := failure == nil && n > lastResult(whole) && strings.HasSuffix(b.log(), "assistant: All is well.")
 				if !leave && !errors.Is(failure, stop) && !faster {
 					t.Errorf("the error is %v", failure)
@@ -372,7 +372,7 @@ func checkClosed(t *testing.T, b *workbench) {
 		}
 	}
 	if last.Role != firn.RoleAssistant {
-		t.Errorf("it does not report how it ended:\n%s", b.log())
+		t.Errorf("the log does not record how the turn ended:\n%s", b.log())
 	}
 }
 
@@ -485,7 +485,7 @@ func TestRewindDuringAnswer(t *testing.T) {
 	}
 }
 
-// TestRepeatedInput gives the same message twice: it is stored once.
+// TestRepeatedInput checks that a message that is sent twice is stored once.
 func TestRepeatedInput(t *testing.T) {
 	auth := &provider.Error{Kind: provider.Auth}
 	b := play(t, scripted.Fail(auth), scripted.Reply("Hello."))
@@ -499,7 +499,7 @@ func TestRepeatedInput(t *testing.T) {
 	}
 	want(t, b.log(), "user: go", "assistant:  [error]", "assistant: Hello.")
 	if _, err := b.run(t.Context(), in); !errors.Is(err, firn.ErrConflict) {
-		t.Errorf("answering it again gave %v", err)
+		t.Errorf("answering it again returned %v", err)
 	}
 }
 
@@ -513,12 +513,12 @@ func TestTurnWithoutInput(t *testing.T) {
 	}
 	want(t, b.log(), "user: go", "assistant:  [error]", "assistant: Hello.")
 	if _, err := b.run(t.Context(), agent.Input{}); !errors.Is(err, firn.ErrInvalid) {
-		t.Errorf("a turn without a message gave %v", err)
+		t.Errorf("a turn without a message returned %v", err)
 	}
 }
 
-// TestSuppliedHistory runs on messages that the caller supplies: the session
-// is neither sent nor doubled.
+// TestSuppliedHistory runs a turn on messages that the caller supplies: the session's own
+// messages are not sent, and the supplied ones are not stored.
 func TestSuppliedHistory(t *testing.T) {
 	b := play(t, scripted.Reply("one"), scripted.Call("1", "echo", arg("x")), scripted.Reply("two"))
 	b.Tools = []tool.Tool{echo("echo")}

@@ -87,7 +87,7 @@ func (b *workbench) customs() string {
 }
 
 // TestApproved checks that an approved call runs after the answer is stored, and that the wait
-// for the answer is no part of its duration.
+// for the approval does not count toward its duration.
 func TestApproved(t *testing.T) { synctest.Test(t, testApproved) }
 
 func testApproved(t *testing.T) {

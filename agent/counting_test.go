@@ -144,9 +144,8 @@ func TestBrokenAnswersDoNotCount(t *testing.T) {
 	}
 }
 
-// TestOldSessionIsCounted has a long session that was never counted: the turn
-// does not wait for it, and when the background is done the next one need not
-// count again.
+// TestOldSessionIsCounted runs a turn in a long session that was never counted: the turn does
+// not wait for the count, and after the background count the next turn does not count again.
 func TestOldSessionIsCounted(t *testing.T) {
 	b := playOn(t, small(200_000, shortly))
 	b.old()

@@ -28,16 +28,16 @@ func TestInvalidCallsAndResults(t *testing.T) {
 		step scripted.Step
 		want []string // how the results begin
 	}{
-		"arguments that are a list": {scripted.Call("1", "echo", `[1]`), []string{"!invalid arguments for echo"}},
-		"no arguments":              {scripted.Call("1", "echo", ``), []string{"!invalid arguments for echo"}},
-		"no name":                   {scripted.Call("1", "", arg("a")), []string{`!unknown tool "";`}},
-		"the same id twice":         {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("1", "echo", arg("b"))), []string{"=a", "=b"}},
-		"no ids":                    {scripted.Join(scripted.Call("", "echo", arg("a")), scripted.Call("", "echo", arg("b"))), []string{"=a", "=b"}},
-		"a result that is no part":  {scripted.Call("1", "odd", `{}`), []string{"![firn] the tool's result cannot be stored"}},
-		"details that are too deep": {scripted.Call("1", "deep", `{}`), []string{"![firn] the tool's result cannot be stored"}},
-		"details that are no JSON":  {scripted.Call("1", "broken", `{}`), []string{"=broken"}},
-		"one of them":               {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("2", "odd", `{}`), scripted.Call("3", "echo", arg("c"))), []string{"=a", "![firn] the tool's result", "=c"}},
-		"a result beside an error":  {scripted.Call("1", "half", `{}`), []string{"!half of it\nthen it broke"}},
+		"arguments that are a list":   {scripted.Call("1", "echo", `[1]`), []string{"!invalid arguments for echo"}},
+		"no arguments":                {scripted.Call("1", "echo", ``), []string{"!invalid arguments for echo"}},
+		"no name":                     {scripted.Call("1", "", arg("a")), []string{`!unknown tool "";`}},
+		"the same id twice":           {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("1", "echo", arg("b"))), []string{"=a", "=b"}},
+		"no ids":                      {scripted.Join(scripted.Call("", "echo", arg("a")), scripted.Call("", "echo", arg("b"))), []string{"=a", "=b"}},
+		"a result that is not a part": {scripted.Call("1", "odd", `{}`), []string{"![firn] the tool's result cannot be stored"}},
+		"details that are too deep":   {scripted.Call("1", "deep", `{}`), []string{"![firn] the tool's result cannot be stored"}},
+		"details that are not JSON":   {scripted.Call("1", "broken", `{}`), []string{"=broken"}},
+		"one of them":                 {scripted.Join(scripted.Call("1", "echo", arg("a")), scripted.Call("2", "odd", `{}`), scripted.Call("3", "echo", arg("c"))), []string{"=a", "![firn] the tool's result", "=c"}},
+		"a result beside an error":    {scripted.Call("1", "half", `{}`), []string{"!half of it\nthen it broke"}},
 	} {
 		t.Run(name, func(t *testing.T) {
 			b := play(t, c.step, scripted.Reply("Fine."), scripted.Reply("Still here."))
@@ -68,7 +68,7 @@ func TestInvalidCallsAndResults(t *testing.T) {
 	}
 }
 
-// giving is a tool that always gives the same.
+// giving returns a tool that always returns the same result.
 func giving(name string, r tool.Result, err error) tool.Tool {
 	return tool.Func(name, "", nil, func(context.Context, json.RawMessage) (tool.Result, error) { return r, err })
 }
@@ -122,7 +122,7 @@ func TestChangedArguments(t *testing.T) {
 		want(t, b.log(), "user: go", `assistant: raw{"text":"a"}`, "toolResult: ="+changed, "assistant: Fine.")
 		var details struct{ Arguments json.RawMessage }
 		if err := json.Unmarshal(b.entries()[3].Body.(*firn.Message).Parts[0].(firn.ToolResult).Details, &details); err != nil || string(details.Arguments) != kept {
-			t.Errorf("of %s is kept %q, %v", changed, details.Arguments, err)
+			t.Errorf("of %s, %q is stored, %v", changed, details.Arguments, err)
 		}
 	}
 }
@@ -136,7 +136,7 @@ func TestDuplicateToolNames(t *testing.T) {
 	}
 }
 
-// TestEmptyAnswer begins no turn and no session.
+// TestEmptyAnswer checks that an empty message starts no turn and no session.
 func TestEmptyAnswer(t *testing.T) {
 	b := play(t)
 	for name, in := range map[string]agent.Input{"space": agent.TextInput(" \n"), "empty": agent.TextInput(""), "nothing": {}} {
@@ -149,7 +149,7 @@ func TestEmptyAnswer(t *testing.T) {
 	}
 }
 
-// TestAnswerWithImageOnly is an answer, not an empty one.
+// TestAnswerWithImageOnly checks that an answer with only an image does not count as empty.
 func TestAnswerWithImageOnly(t *testing.T) {
 	b := play(t, scripted.Step{Parts: []firn.Part{firn.Image{MimeType: "image/png", Data: "aGVsbG8="}}})
 	if out := b.runText("draw"); out.Rounds != 1 || out.Entry == "" {
@@ -274,7 +274,7 @@ func TestCutOff(t *testing.T) {
 		slow := scripted.Think("I wonder about this.", strings.Repeat("0123456789abcdef", 10))
 		slow.Delay = 400 * time.Millisecond
 		b := play(t, slow, scripted.Reply("Sorry."))
-		f := &failing{Store: b.mem(), op: "Append", at: 2, forever: true} // it dies when the answer is whole
+		f := &failing{Store: b.mem(), op: "Append", at: 2, forever: true} // it dies when the answer is complete
 		b.Store = f
 		_, _ = b.run(t.Context(), agent.TextInput("go"))
 		b.Store = f.Store

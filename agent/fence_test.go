@@ -20,7 +20,7 @@ func (b *workbench) takeOver() {
 	}
 }
 
-// end is where the session ends.
+// end returns the end position of the session.
 func (b *workbench) end() firn.Pos {
 	b.t.Helper()
 	end := store.Start

@@ -112,7 +112,7 @@ func TestFlushPrompt(t *testing.T) {
 	}
 }
 
-// TestFlushUnderHooks sees that a hook may deny the notes as it may any call.
+// TestFlushUnderHooks checks that a hook can deny the tool call that writes notes in a flush.
 func TestFlushUnderHooks(t *testing.T) {
 	b := full(t)
 	b.Hooks.BeforeTool = func(_ context.Context, _ agent.Run, call firn.ToolCall) (agent.Verdict, error) {

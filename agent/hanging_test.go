@@ -83,7 +83,7 @@ func TestHangingModel(t *testing.T) {
 	}
 }
 
-// stopUncancelable runs a turn, stops it after a second, and sees that it ends in time.
+// stopUncancelable runs a turn, stops it after a second, and checks that it ends in time.
 func stopUncancelable(t *testing.T, b *workbench) {
 	t.Helper()
 	ctx, cancel := context.WithTimeout(t.Context(), time.Second)

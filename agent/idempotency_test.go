@@ -111,7 +111,7 @@ func TestRepeatedLater(t *testing.T) {
 				b.runText(fmt.Sprint("more ", i))
 			}
 			if compactions(b) < 3 {
-				t.Fatal("it is still in the live part, so this proves nothing")
+				t.Fatal("it is still in the live part, so the test checks nothing")
 			}
 			b.refuses(in)
 		})

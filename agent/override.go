@@ -47,7 +47,7 @@ func (a *Agent) Override(ctx context.Context, id firn.ID, o Override) error {
 		_, err = a.header(ctx, id) // the session must exist
 	}
 	if err != nil {
-		return fmt.Errorf("change how session %s is run: %w", id, err)
+		return fmt.Errorf("change the settings of session %s: %w", id, err)
 	}
 	_, err = a.Store.Append(ctx, id, store.Any, entries...)
 	return err

@@ -68,7 +68,7 @@ func TestUnknownThinking(t *testing.T) {
 	}
 	b.runText("go")
 	if level := b.model.Requests()[0].Thinking; level != provider.ThinkLow {
-		t.Errorf("it thinks %q", level)
+		t.Errorf("the thinking level is %q", level)
 	}
 }
 
@@ -93,14 +93,14 @@ func TestOverrideSurvivesCompaction(t *testing.T) {
 		t.Errorf("%q answered", out.Text)
 	}
 	if level := second.Requests()[0].Thinking; level != provider.ThinkHigh {
-		t.Errorf("it thinks %q", level)
+		t.Errorf("the thinking level is %q", level)
 	}
 	if items := len(second.Requests()[0].Window.Items); items > 20 {
 		t.Errorf("%d messages are sent: nothing was compacted", items)
 	}
 }
 
-// TestWrongOverrides are refused, and nothing is written.
+// TestWrongOverrides checks that invalid overrides are rejected and nothing is written.
 func TestWrongOverrides(t *testing.T) {
 	b := play(t, scripted.Reply("Fine."))
 	other(b)
@@ -110,13 +110,13 @@ func TestWrongOverrides(t *testing.T) {
 		agent.Override
 		want error
 	}{
-		"nothing":                {agent.Override{}, firn.ErrInvalid},
-		"a model without a host": {agent.Override{Model: "other"}, firn.ErrInvalid},
-		"a host without a model": {agent.Override{Provider: "scripted"}, firn.ErrInvalid},
-		"an unknown model":       {agent.Override{Provider: "acme", Model: "gone"}, firn.ErrNotFound},
-		"thinking too hard":      {agent.Override{Thinking: "ultra"}, firn.ErrInvalid},
-		"half verbose":           {agent.Override{Verbose: "maybe"}, firn.ErrInvalid},
-		"half of it wrong":       {agent.Override{Thinking: provider.ThinkHigh, Verbose: "maybe"}, firn.ErrInvalid},
+		"nothing":                    {agent.Override{}, firn.ErrInvalid},
+		"a model without a provider": {agent.Override{Model: "other"}, firn.ErrInvalid},
+		"a provider without a model": {agent.Override{Provider: "scripted"}, firn.ErrInvalid},
+		"an unknown model":           {agent.Override{Provider: "acme", Model: "gone"}, firn.ErrNotFound},
+		"an unknown thinking level":  {agent.Override{Thinking: "ultra"}, firn.ErrInvalid},
+		"an unknown verbosity":       {agent.Override{Verbose: "maybe"}, firn.ErrInvalid},
+		"one valid and one invalid":  {agent.Override{Thinking: provider.ThinkHigh, Verbose: "maybe"}, firn.ErrInvalid},
 	} {
 		if err := b.Override(t.Context(), b.id, c.Override); !errors.Is(err, c.want) {
 			t.Errorf("%s: the error is %v", name, err)
@@ -124,7 +124,7 @@ func TestWrongOverrides(t *testing.T) {
 	}
 	b.Models = nil
 	if err := b.Override(t.Context(), b.id, agent.Override{Provider: "scripted", Model: "other"}); !errors.Is(err, firn.ErrUnsupported) {
-		t.Errorf("without a choice the error is %v", err)
+		t.Errorf("without a list of models the error is %v", err)
 	}
 	if err := b.Override(t.Context(), firn.NewID(), agent.Override{Verbose: "on"}); !errors.Is(err, firn.ErrNotFound) {
 		t.Errorf("the error for a missing session is %v", err)
@@ -166,8 +166,8 @@ func purposes(m *scripted.Model) map[provider.Purpose]int {
 	return asked
 }
 
-// TestResultBudget bounds the results that are sent: the oldest give way, and
-// the log has them whole.
+// TestResultBudget checks that the oldest tool results are omitted from a request when the
+// budget is exceeded, and that the log still has all of them in full.
 func TestResultBudget(t *testing.T) {
 	long := strings.Repeat("0123456789", 300)
 	var steps []scripted.Step
@@ -190,7 +190,7 @@ func TestResultBudget(t *testing.T) {
 	for i := range 8 {
 		result := fmt.Sprint("=", i, " ", long)
 		if strings.Contains(b.sent(8), result) != (i >= 5) {
-			t.Errorf("result %d is sent, or it is not", i)
+			t.Errorf("result %d: wrongly sent or omitted", i)
 		}
 		if !strings.Contains(b.log(), result) {
 			t.Errorf("result %d is not in the log", i)
@@ -199,15 +199,15 @@ func TestResultBudget(t *testing.T) {
 	b.accepted()
 }
 
-// TestImages sees that images go to a model that sees and to one of which that
-// is not known, and not to one that is known not to.
+// TestImages checks that images are sent to a model that supports them, and to one for which
+// this is unknown, but not to one that does not support them.
 func TestImages(t *testing.T) {
 	const pixel = "iVBORw0KGgoAAAANSUhEUgAAAAEAAAABCAYAAAAfFcSJAAAADUlEQVR42mNk+M9QDwADhgGAWjR9awAAAABJRU5ErkJggg=="
 	for name, c := range map[string]struct {
 		sees, assumed bool
 		want          int
 	}{
-		"sees": {true, false, 1}, "is blind": {false, false, 0}, "is not known": {false, true, 1},
+		"supports images": {true, false, 1}, "does not": {false, false, 0}, "unknown": {false, true, 1},
 	} {
 		t.Run(name, func(t *testing.T) {
 			info := scripted.Info()
@@ -241,7 +241,7 @@ func TestHiddenDrafts(t *testing.T) {
 		b := play(t, slow, scripted.Reply("Fine."))
 		out := b.runText("one")
 		if drafted(b) == "" {
-			t.Fatal("no drafts were kept, so this proves nothing")
+			t.Fatal("no drafts were saved, so the test checks nothing")
 		}
 		if _, err := b.Store.Append(context.Background(), b.id, store.Any, firn.Hide(out.Entry)); err != nil {
 			t.Fatal(err)

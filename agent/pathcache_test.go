@@ -41,7 +41,7 @@ func TestCachedPath(t *testing.T) {
 	b.Resident = kept
 	meddle := []func() firn.Entry{
 		func() firn.Entry { return firn.NewEntry(&firn.Title{Name: "x"}) },
-		func() firn.Entry { return firn.AssistantText("somebody else") },
+		func() firn.Entry { return firn.AssistantText("another writer") },
 		func() firn.Entry { return firn.Hide(b.entries()[1].ID) },
 		func() firn.Entry {
 			e := firn.NewEntry(&firn.Head{})

@@ -61,15 +61,15 @@ func TestPruningMakesRoom(t *testing.T) {
 			}
 			requests := b.model.Requests()
 			if tokens := requests[len(requests)-1].Window.Tokens; old && (tokens.Reported != 0 || tokens.Total != tokens.Items || tokens.Total > 12_000) {
-				t.Errorf("it is counted as %+v", tokens)
+				t.Errorf("the estimate is %+v", tokens)
 			}
 			b.accepted()
 		})
 	}
 }
 
-// TestPruningIsNotEnough has a session that is too full when it is pruned:
-// then it is compacted, and the request fits.
+// TestPruningIsNotEnough checks that a session that is too large even after pruning is
+// compacted, and that the request fits then.
 func TestPruningIsNotEnough(t *testing.T) {
 	b, now := pruning(t)
 	looked(t, b, 8, *now)
@@ -116,7 +116,7 @@ func TestPruningAndUndo(t *testing.T) {
 	b.runText("go")
 	pruned := b.sent(0)
 	if !strings.Contains(pruned, "tool result") && len(pruned) > 40_000 {
-		t.Fatalf("%d bytes are sent, so this proves nothing", len(pruned))
+		t.Fatalf("%d bytes are sent, so the test checks nothing", len(pruned))
 	}
 	if _, err := b.Compact(t.Context(), b.id, ""); err != nil {
 		t.Fatal(err)

@@ -176,7 +176,7 @@ func TestSessionTools(t *testing.T) {
 	}
 }
 
-// TestSessionsOfAnAgent sees that agents cannot reach each other's sessions.
+// TestSessionsOfAnAgent checks that agents cannot reach each other's sessions.
 func TestSessionsOfAnAgent(t *testing.T) {
 	eachStore(t, func(t *testing.T, st store.Store, home string) {
 		foo := play(t, scripted.Reply("The secret of foo."))

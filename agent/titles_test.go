@@ -83,7 +83,7 @@ func TestUsersTitleStays(t *testing.T) {
 		}
 	}
 	if !strings.Contains(b.log(), "Something else") {
-		t.Error("the model was not called, so this proves nothing")
+		t.Error("the model was not called, so the test checks nothing")
 	}
 }
 
@@ -165,7 +165,7 @@ func TestOverrides(t *testing.T) {
 		t.Errorf("%q answered", out.Text)
 	}
 	if got := []provider.Thinking{b.model.Requests()[0].Thinking, second.Requests()[0].Thinking}; got[0] != provider.ThinkLow || got[1] != provider.ThinkHigh {
-		t.Errorf("it thinks %v", got)
+		t.Errorf("the thinking level is %v", got)
 	}
 	for name, o := range map[string]agent.Override{
 		"half a model": {Model: "x"}, "unknown model": {Provider: "x", Model: "y"}, "thinking": {Thinking: "much"}, "verbose": {Verbose: "maybe"},
@@ -213,8 +213,8 @@ func TestHooks(t *testing.T) {
 	}
 }
 
-// TestFailingHooks sees that a hook that fails ends the turn, on record, with
-// all calls answered.
+// TestFailingHooks checks that a failing hook ends the turn, that the failure is recorded, and
+// that all calls have results.
 func TestFailingHooks(t *testing.T) {
 	failure := errors.New("the hook failed")
 	for name, set := range map[string]func(*agent.Hooks){

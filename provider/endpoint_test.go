@@ -230,7 +230,7 @@ func TestPostReleasesConnection(t *testing.T) {
 	body.Close()
 	<-gone // the provider notices the disconnect
 	// The connection of the server may linger.
-	basetest.Eventually(t, fmt.Sprintf("there are no more than the %d goroutines of before, and one", before), func() bool {
+	basetest.Eventually(t, fmt.Sprintf("at most %d goroutines run", before+1), func() bool {
 		return runtime.NumGoroutine() <= before+1
 	})
 }
@@ -323,7 +323,7 @@ func TestPostStalls(t *testing.T) {
 		{"in the head", "HTTP/1.1 200", false, provider.Temporary},
 		{"before the body", head, true, provider.Temporary},
 		{"in the body", head + "abc", true, provider.Temporary},
-		{"in a complaint", "HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\ngo away", false, provider.Auth},
+		{"in an error response", "HTTP/1.1 401 No\r\nContent-Length: 50\r\n\r\ngo away", false, provider.Auth},
 	}
 	for _, stall := range []time.Duration{0, 10 * time.Second} {
 		for _, tt := range tests {

@@ -13,7 +13,7 @@ func ExampleNew() {
 		City string `json:"city" desc:"The name of the city."`
 		Days int    `json:"days,omitempty" desc:"How many days ahead."`
 	}
-	weather := tool.New("weather", "Tells the weather.", func(_ context.Context, a arguments) (tool.Result, error) {
+	weather := tool.New("weather", "Returns the weather forecast.", func(_ context.Context, a arguments) (tool.Result, error) {
 		return tool.TextResult(fmt.Sprintf("snow in %s for %d days", a.City, max(a.Days, 1))), nil
 	})
 	fmt.Println(string(weather.Spec().Schema))

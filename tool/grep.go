@@ -99,7 +99,7 @@ func (w *Workspace) search(ctx context.Context, a grepArguments) (Result, error)
 // prepare compiles the pattern and the glob.
 func (h *grepSearch) prepare(a grepArguments) error {
 	if a.Pattern == "" || len(a.Pattern) > maxPattern || a.Limit < 0 {
-		return fmt.Errorf("%w arguments for grep: a pattern of at most %s is needed, and limit is not below zero", firn.ErrInvalid, count(maxPattern, "character"))
+		return fmt.Errorf("%w arguments for grep: pattern must have 1 to %s, and limit must not be negative", firn.ErrInvalid, count(maxPattern, "character"))
 	}
 	pattern := a.Pattern
 	if a.IgnoreCase {

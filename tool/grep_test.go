@@ -60,11 +60,11 @@ func TestGrepRefuses(t *testing.T) {
 	w := grepSpace(t)
 	for want, a := range map[string]args{
 		`invalid pattern "(a": missing closing ): `: {"pattern": "(a"},
-		"no lookaround":           {"pattern": "(?=x)"},
-		"a pattern of at most":    {"pattern": ""},
-		"limit is not below zero": {"pattern": "x", "limit": -1},
-		`invalid glob "[a"`:       {"pattern": "x", "glob": "[a"},
-		`invalid glob "{a"`:       {"pattern": "x", "glob": "{a"},
+		"no lookaround":              {"pattern": "(?=x)"},
+		"pattern must have 1 to":     {"pattern": ""},
+		"limit must not be negative": {"pattern": "x", "limit": -1},
+		`invalid glob "[a"`:          {"pattern": "x", "glob": "[a"},
+		`invalid glob "{a"`:          {"pattern": "x", "glob": "{a"},
 	} {
 		err := fails(t, find(t, w, "grep"), a)
 		has(t, err.Error(), want)

@@ -48,7 +48,7 @@ func (w *Workspace) readFile() Tool {
 
 func (w *Workspace) read(ctx context.Context, a readArguments) (Result, error) {
 	if a.Path == "" || a.Offset < 0 || a.Limit < 0 {
-		return Result{}, fmt.Errorf("%w arguments for read_file: a path is needed, offset counts from 1, limit is not below zero", firn.ErrInvalid)
+		return Result{}, fmt.Errorf("%w arguments for read_file: path is required, offset counts from 1, and limit must not be negative", firn.ErrInvalid)
 	}
 	name, err := w.local(a.Path)
 	if err != nil {

@@ -53,7 +53,7 @@ func Recall(search Search) Tool {
 		func(ctx context.Context, a recallArguments) (Result, error) {
 			query := strings.TrimSpace(a.Query)
 			if query == "" || len(query) > maxQuery || a.Limit < 0 {
-				return Result{}, fmt.Errorf("%w arguments for recall: a query of at most %s is needed, and limit is not below zero", firn.ErrInvalid, count(maxQuery, "byte"))
+				return Result{}, fmt.Errorf("%w arguments for recall: query must have 1 to %s, and limit must not be negative", firn.ErrInvalid, count(maxQuery, "byte"))
 			}
 			limit := defaultHits
 			if a.Limit > 0 {

@@ -49,7 +49,7 @@ func Remember(keep RememberFunc) Tool {
 		"Save what will matter later: decisions, preferences, names, dates, open tasks. Never save passwords or keys.",
 		func(ctx context.Context, a rememberArguments) (Result, error) {
 			if strings.TrimSpace(a.Text) == "" || len(a.Text) > maxMemo || len(a.Name) > maxName {
-				return Result{}, fmt.Errorf("%w arguments for remember: a text of at most %s is needed; note only what matters", firn.ErrInvalid, count(maxMemo, "byte"))
+				return Result{}, fmt.Errorf("%w arguments for remember: text must have 1 to %s; note only important facts", firn.ErrInvalid, count(maxMemo, "byte"))
 			}
 			reply, err := keep(ctx, Memo(a))
 			if err != nil {

@@ -119,7 +119,7 @@ func Shell(o ShellOptions) Tool {
 // check returns an error if the arguments are invalid.
 func (a shellArguments) check() error {
 	if strings.TrimSpace(a.Command) == "" || strings.ContainsRune(a.Command, 0) || len(a.Command) > maxCommand || a.Timeout < 0 {
-		return fmt.Errorf("%w arguments for shell: a command without NUL and of at most %s is needed, and timeout is not below zero", firn.ErrInvalid, count(maxCommand, "byte"))
+		return fmt.Errorf("%w arguments for shell: command must have 1 to %s and no NUL, and timeout must not be negative", firn.ErrInvalid, count(maxCommand, "byte"))
 	}
 	return nil
 }

@@ -37,7 +37,7 @@ func TestWebFetch(t *testing.T) {
 		t.Errorf("the image is %v", r.Parts)
 	}
 	if r := result(t, fetch, args{"url": srv.URL + "/missing"}); !r.IsError {
-		t.Error("a missing page is no error")
+		t.Error("a missing page does not return an error")
 	}
 	has(t, fails(t, fetch, args{"url": srv.URL + "/binary"}).Error(), "binary")
 	has(t, fails(t, fetch, args{"url": srv.URL + "/loop"}).Error(), "redirects")

@@ -26,7 +26,7 @@ type Source struct {
 type Ops struct {
 	Status Status `json:"status"`
 	Ready  bool   `json:"ready"`
-	// Why is why the gateway is not ready.
+	// Why is the reason why the gateway is not ready.
 	Why string `json:"why,omitempty"`
 	// Append and Sync are the latencies of appends, and of the disk syncs within them,
 	// since the gateway started.
@@ -44,8 +44,8 @@ type Ops struct {
 	Own        int64 `json:"own"`
 	Files      int   `json:"files"`
 	Goroutines int   `json:"goroutines"`
-	// Cluster is set if several gateways share sessions; ClusterFault is why it could not
-	// be determined.
+	// Cluster is set if several gateways share sessions; ClusterFault is the error if it could
+	// not be determined.
 	Cluster      *Cluster `json:"cluster,omitempty"`
 	ClusterFault string   `json:"clusterFault,omitempty"`
 }
@@ -80,7 +80,7 @@ type Verified struct {
 	// Entries and Bytes count the data read.
 	Entries int   `json:"entries"`
 	Bytes   int64 `json:"bytes"`
-	// Error is why the check was aborted.
+	// Error is the reason why the check was aborted.
 	Error string `json:"error,omitempty"`
 	// Faults are the damaged sessions, at most a hundred.
 	Faults []VerifyFault `json:"faults,omitempty"`

@@ -140,7 +140,7 @@ func (e *editor) newSession() acp.SessionId {
 	return s.SessionId
 }
 
-var errNot = errors.New("an agent of ours does not ask for that")
+var errNot = errors.New("the agent must not call this method")
 
 // ReadTextFile and the methods after it are never called.
 func (e *editor) ReadTextFile(context.Context, acp.ReadTextFileRequest) (acp.ReadTextFileResponse, error) {
@@ -206,7 +206,7 @@ func TestACP(t *testing.T) {
 	_, err := e.conn.Prompt(t.Context(), acp.PromptRequest{SessionId: "nobody-here", Prompt: []acp.ContentBlock{acp.TextBlock("x")}})
 	var refused *acp.RequestError
 	if !errors.As(err, &refused) || refused.Code != -32002 || !strings.Contains(refused.Message, "nobody-here") {
-		t.Errorf("in a session that there is not: %v", err)
+		t.Errorf("in a session that does not exist: %v", err)
 	}
 	e.quit()
 
@@ -244,12 +244,13 @@ func TestACPWithGateway(t *testing.T) {
 	e.quit()
 	cmd := program(home, "acp", "--no-tools")
 	if err := cmd.Run(); err == nil || cmd.ProcessState.ExitCode() != 2 {
-		t.Errorf("its own tools although a gateway runs: %v", err)
+		t.Errorf("the client's tools were accepted although a gateway runs: %v", err)
 	}
 }
 
 // TestACPSessionOptions sets options of a session, forks it, lists it by its directory and
-// deletes it, which the SDK of the test does not know: it is sent as other clients do.
+// deletes it. The test's SDK has no method to delete sessions, so the request is sent as raw
+// JSON.
 func TestACPSessionOptions(t *testing.T) {
 	home := t.TempDir()
 	e := startACP(t, home, nil)

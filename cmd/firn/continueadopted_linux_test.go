@@ -181,7 +181,7 @@ func TestContinuedInBoth(t *testing.T) {
 	if out := run("cat", id); !strings.Contains(out, "about seals") || strings.Contains(out, "6*7") {
 		t.Errorf("the other branch is %s", out)
 	}
-	// What cannot be added is an error, and is tried again by the next run.
+	// Entries that cannot be added are reported as an error, and the next run tries again.
 	lines[0] = strings.Replace(lines[0], "penguins", "puffins", 1)
 	say("u4", `"u3"`, "about whales, which are larger")
 	for range 2 {

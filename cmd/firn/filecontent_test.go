@@ -17,7 +17,7 @@ import (
 func somewhere(ts *testscript.TestScript, neg bool, args []string) {
 	need(ts, neg, len(args) > 1, "somewhere WORD DIR…")
 	if len(filesWith(ts, args[0], args[1:])) == 0 {
-		ts.Fatalf("nothing has %q: it proves nothing if nothing has it later", args[0])
+		ts.Fatalf("%q is stored nowhere, so the test would check nothing", args[0])
 	}
 }
 

@@ -151,7 +151,7 @@ var gatewayChanges = map[string]func(l *lists, c *client.Client, id firn.ID) err
 		_, err := c.Turn(l.t.Context(), id, wire.Turn{Text: l.name("hello")})
 		return err
 	},
-	"turn behind": func(l *lists, c *client.Client, id firn.ID) error {
+	"turn after it": func(l *lists, c *client.Client, id firn.ID) error {
 		_, err := c.Turn(l.t.Context(), id, wire.Turn{Text: l.name("hello"), Wait: new(false)})
 		return err
 	},

@@ -151,11 +151,11 @@ func walkMCP(t *testing.T, s *mcp.ClientSession) {
 		t.Errorf("the resource is %v, %v", resource, err)
 	}
 	if _, err := s.ReadResource(t.Context(), &mcp.ReadResourceParams{URI: "firn://session/missing"}); err == nil {
-		t.Error("there is a resource of a session that there is not")
+		t.Error("a session that does not exist has a resource")
 	}
 	text, _, failed := call(t, s, "read_session", map[string]any{"session": "nobody-here"})
 	if !failed || !strings.Contains(text, "nobody-here") {
-		t.Errorf("a session that there is not reads %s", text)
+		t.Errorf("a session that does not exist returns %s", text)
 	}
 }
 

@@ -15,7 +15,7 @@ import (
 	"firn.dev/internal/base/basetest"
 )
 
-var takePictures = flag.Bool("pictures", false, "write the picture of a terminal in docs/pictures anew")
+var takePictures = flag.Bool("pictures", false, "rewrite the picture of a terminal in docs/pictures")
 
 // TestTerminalPicture runs the session of the README's picture in a real shell and compares
 // it with the picture (go test -pictures updates it).

@@ -24,7 +24,7 @@ func TestEnvironmentIsPrivate(t *testing.T) {
 		out, err := cmd.Output()
 		return string(out), err
 	}
-	// An unprotected process must be readable, or the test proves nothing.
+	// An unprotected process must be readable, or the test checks nothing.
 	sleep := exec.Command("sleep", "1000")
 	sleep.Env, sleep.Dir, sleep.SysProcAttr = []string{"SECRET=tulip"}, "/", nobody
 	if err := sleep.Start(); err != nil {

@@ -78,7 +78,7 @@ func echoServer(t *testing.T) *httptest.Server {
 			fmt.Fprintf(w, "data: {\"error\":{\"message\":%q,\"code\":400}}\n\n", "no: "+sent)
 		case 4:
 			w.Header().Set("Content-Type", "text/event-stream")
-			fmt.Fprintf(w, "data: this is no JSON but %s\n\n", sent)
+			fmt.Fprintf(w, "data: this is not JSON but %s\n\n", sent)
 		case 5:
 			http.Error(w, sent, http.StatusForbidden)
 		}

@@ -176,7 +176,7 @@ func storeCommands() []storeCommand {
 		one("memory", "memory"), one("memory ls", "memory", "ls"), one("memory dream", "memory", "dream", "--plan"), one("memory changes", "memory", "changes"),
 		one("help", "help", "cat"), one("version", "version"), one("completion", "completion", "bash"), one("backup", "backup"),
 		{name: "verify", check: checkVerifyBytes}, {name: "mirror", check: checkMirror}, {name: "backup create", check: checkBackup},
-		{name: "doctor", args: []string{"doctor"}, differs: true, why: "of another store it tells other things", check: checkDoctor},
+		{name: "doctor", args: []string{"doctor"}, differs: true, why: "for another store it prints something else", check: checkDoctor},
 		{name: "repair", args: []string{"repair"}, refused: "not in files", why: "it adds to files"},
 		{name: "anchor", args: []string{"anchor", "-"}, refused: "not in files", why: "it reads the ends of files"},
 		{name: "mcp", check: checkMCP}, {name: "acp", check: checkACP},

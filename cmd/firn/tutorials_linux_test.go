@@ -18,7 +18,7 @@ import (
 	"firn.dev/internal/base/basetest"
 )
 
-var updateTutorials = flag.Bool("tutorials", false, "write what the commands of the documents print into them")
+var updateTutorials = flag.Bool("tutorials", false, "rewrite the output of the commands in the documents")
 
 // TestTutorials runs the commands of the documents in order, each document from an empty
 // home directory in one shell, and compares what they print. A block
@@ -28,7 +28,7 @@ var updateTutorials = flag.Bool("tutorials", false, "write what the commands of 
 //	OUTPUT
 //	```
 //
-// has commands, and a block whose language is followed by a path is a file that is written.
+// has commands, and a block whose language is followed by a path is written to that file.
 // In expected output "…" matches any text, and a line "…" any lines. IDs, times, sizes and
 // secrets may differ, and so may numbers of entries, because titles are made in the background.
 func TestTutorials(t *testing.T) {
@@ -221,7 +221,7 @@ func (s *shell) Write(p []byte) (int, error) {
 	return len(p), nil
 }
 
-// await waits until the output since the last command is as wanted, and returns it.
+// await waits until the output since the last command is as expected, and returns it.
 func (s *shell) await(enough func(output string) bool) (string, bool) {
 	limit := time.After(basetest.Limit)
 	for {
@@ -248,7 +248,7 @@ func (s *shell) writeFile(path string, lines []string) {
 	s.run(fmt.Sprintf("mkdir -p \"$(dirname %s)\" && cat > %s <<'END-OF-FILE'\n%s\nEND-OF-FILE", path, path, text), nil)
 }
 
-// runBlock runs the commands of a block, and returns the block with what they printed.
+// runBlock runs the commands of a block, and returns the block with their output.
 func (s *shell) runBlock(p passage) []string {
 	s.t.Helper()
 	lines := p.text[1 : len(p.text)-1]
@@ -280,8 +280,8 @@ func (s *shell) runBlock(p passage) []string {
 	return append(shown, p.text[len(p.text)-1])
 }
 
-// continues reports whether a command needs another line: a backslash, or a text whose end
-// is not there yet.
+// continues reports whether a command needs another line: a backslash, or an unclosed
+// quotation.
 func continues(command []string) bool {
 	last := command[len(command)-1]
 	if _, mark, ok := strings.Cut(command[0], "<<'"); ok {
@@ -291,8 +291,8 @@ func continues(command []string) bool {
 	return strings.HasSuffix(last, `\`)
 }
 
-// run runs a command and compares its output. A command in the background has printed enough
-// once it printed what is wanted.
+// run runs a command and compares its output. A command in the background may print more than
+// the expected output.
 func (s *shell) run(command string, want []string) (got []string, ok bool) {
 	s.t.Helper()
 	s.count++
@@ -315,8 +315,8 @@ func (s *shell) run(command string, want []string) (got []string, ok bool) {
 	return got, matches(want, got)
 }
 
-// lines returns what is shown of an output: the home directory and the ports are those of
-// the document.
+// lines returns an output as the document shows it: with the document's home directory and
+// ports.
 func (s *shell) lines(output string) []string {
 	for port, used := range s.ports {
 		output = strings.ReplaceAll(output, used, port)
@@ -369,7 +369,7 @@ func comparable(line string) string {
 	return strings.TrimRight(line, " ")
 }
 
-// matches reports whether an output is as wanted.
+// matches reports whether an output is as expected.
 func matches(want, got []string) bool {
 	var re strings.Builder
 	for _, line := range want {

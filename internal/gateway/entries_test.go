@@ -130,7 +130,7 @@ func TestEntriesRefuse(t *testing.T) {
 		bad := map[string]view.EntryQuery{
 			"no view": {View: "all"}, "a cursor of another view": {Cursor: back}, "of another direction": {View: wire.ViewBranch, Cursor: back},
 			"no cursor": {Cursor: "x"}, "half a cursor": {Cursor: "disk.f."}, "a negative one": {Cursor: "disk.f.-1"}, "a long one": {Cursor: "disk.f." + strings.Repeat("1", 5000)},
-			"with something behind": {Cursor: "disk.f.1.x"},
+			"with trailing text": {Cursor: "disk.f.1.x"},
 		}
 		for what, q := range bad {
 			_, err := r.Entries(r.ctx, id, q)

@@ -281,7 +281,7 @@ func (c *copier) finish(ctx context.Context, title []firn.Entry) error {
 	c.batch = append(c.batch, c.tail()...)
 	c.batch = append(c.batch, title...)
 	if c.tombstone != "" {
-		c.batch = append(c.batch, firn.NewEntry(&firn.Tombstone{Target: c.tombstone, Reason: "the copy is whole"}))
+		c.batch = append(c.batch, firn.NewEntry(&firn.Tombstone{Target: c.tombstone, Reason: "the copy is complete"}))
 	}
 	if r, ok := requestOf(ctx); ok { // on the last entry, which marks the copy as complete
 		last := &c.batch[len(c.batch)-1]

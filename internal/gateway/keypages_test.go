@@ -86,7 +86,7 @@ func TestKeysInPages(t *testing.T) {
 	}
 	slices.Sort(got)
 	if !slices.Equal(got, want) {
-		t.Errorf("%d keys came, want %d", len(got), len(want))
+		t.Errorf("%d keys were listed, want %d", len(got), len(want))
 	}
 	page, err := g.Keys(t.Context(), gateway.KeyQuery{Text: "DIRECT:01", Visible: func(_, key string) bool { return key != want[10] }})
 	if err != nil || page.Total != 9 {

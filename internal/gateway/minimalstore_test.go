@@ -35,7 +35,7 @@ func TestMinimalStore(t *testing.T) {
 	got(r.Restore(r.ctx, id))(t)
 	got(r.Fork(r.ctx, id, wire.Fork{}))(t)
 	_, err := r.Restore(r.ctx, "nobody")
-	isKind(t, "restore nobody", err, wire.NotFound)
+	isKind(t, "restore an unknown session", err, wire.NotFound)
 	// No dialect encodes lines.
 	r.Dialect, r.View.Dialect = nil, nil
 	page := got(r.Entries(r.ctx, id, view.EntryQuery{}))(t)

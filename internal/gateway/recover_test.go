@@ -45,7 +45,7 @@ func owing(t *testing.T) (d *gatedGateway, list chan struct{}) {
 // recovery has finished, and that recovered messages of the session are still answered first,
 // and once.
 func TestRecoveredMessagesAreAnsweredFirst(t *testing.T) {
-	for name, early := range map[string]bool{"somebody talks before it is found": true, "nobody does": false} {
+	for name, early := range map[string]bool{"a message arrives before recovery": true, "a message arrives after recovery": false} {
 		t.Run(name, func(t *testing.T) {
 			synctest.Test(t, func(t *testing.T) {
 				d, list := owing(t)

@@ -170,7 +170,7 @@ func TestPurgeSession(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {
 		id, other := r.talk(2), r.talk(1)
 		fork := got(r.Fork(r.ctx, id, wire.Fork{}))(t)
-		for what, e := range map[string]wire.Erase{"nobody is sure": {}, "of another": {Sure: other}, "of half of it": {Sure: id[:8]}} {
+		for what, e := range map[string]wire.Erase{"not confirmed": {}, "confirmed for another session": {Sure: other}, "confirmed with half of the ID": {Sure: id[:8]}} {
 			_, err := r.Purge(r.ctx, id, e)
 			isKind(t, what, err, wire.Invalid)
 		}

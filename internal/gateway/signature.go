@@ -231,7 +231,7 @@ func (s *Signature) Verify(sent Sent, body []byte) (call string, ok bool) {
 }
 
 // eventID returns the ID of the event in a body of Slack or Stripe; empty if it has none.
-// These services sign each attempt to deliver an event anew.
+// These services sign each delivery attempt separately.
 func (s *Signature) eventID(body []byte) string {
 	var event struct {
 		Slack  string `json:"event_id"`

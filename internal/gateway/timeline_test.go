@@ -69,7 +69,7 @@ func TestTimeline(t *testing.T) {
 			t.Errorf("undone it is\n%s", encoded(known))
 		}
 		r.Moved(id)
-		same(t, "read anew", encoded(got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)), encoded(known))
+		same(t, "read again", encoded(got(r.Course(r.ctx, id, "", wire.TurnRange{}))(t)), encoded(known))
 
 		// Another branch.
 		r.write(id, under("a1", weighing(says("v2", ""), 2)))

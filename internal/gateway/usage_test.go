@@ -133,8 +133,8 @@ func TestUsageByTwoDimensions(t *testing.T) {
 		r.inZone(time.UTC)
 		check := func(what string, q view.UsageQuery, want string) {
 			t.Helper()
-			for _, how := range []string{"", ", again", ", read anew"} {
-				if how == ", read anew" {
+			for _, how := range []string{"", ", again", ", read again"} {
+				if how == ", read again" {
 					r.Erased("first")
 					r.Erased("second")
 				}

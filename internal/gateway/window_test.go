@@ -126,7 +126,7 @@ func TestRequestOfAWindow(t *testing.T) {
 		}
 		r.View.Encode = nil
 		_, err := r.Window(r.ctx, id, "model")
-		isKind(t, "nobody to spell it", err, wire.Unsupported)
+		isKind(t, "without an encoder", err, wire.Unsupported)
 		_, err = r.Window(r.ctx, "nobody", "")
 		isKind(t, "no session", err, wire.NotFound)
 	})

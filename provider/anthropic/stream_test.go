@@ -23,7 +23,7 @@ import (
 	"github.com/google/go-cmp/cmp"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 func compare(t *testing.T, golden string, got []byte) {
 	t.Helper()
@@ -190,7 +190,7 @@ func wholeAt(data []byte) int {
 	return stop + bytes.Index(data[stop:], []byte("\n\n")) + 2
 }
 
-var errCable = errors.New("somebody tripped over the cable")
+var errCable = errors.New("connection reset")
 
 // TestStreamsCutOff checks that an answer truncated at any byte is never done, whether the
 // connection broke or ended regularly.
@@ -225,7 +225,7 @@ func checkCut(t *testing.T, r io.Reader, at, whole int) {
 	}
 	switch {
 	case done != (at >= whole):
-		t.Fatalf("cut at %d, and it is whole at %d: done %v, error %v", at, whole, done, last)
+		t.Fatalf("cut at %d, complete at %d: done %v, error %v", at, whole, done, last)
 	case !done && last == nil:
 		t.Fatalf("cut at %d: neither done nor an error", at)
 	case !done && !errors.Is(last, errCable) && provider.KindOf(last) == "":
@@ -262,7 +262,7 @@ func TestInvalidStreams(t *testing.T) {
 			}
 			var failure *provider.Error
 			if !errors.As(last, &failure) || failure.Kind != provider.Temporary || !failure.Partial {
-				t.Errorf("the error is %v, want a temporary one that says the answer had begun", last)
+				t.Errorf("the error is %v, want a temporary one with Partial set", last)
 			}
 		})
 	}

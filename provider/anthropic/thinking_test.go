@@ -107,7 +107,7 @@ func TestThinkingIsSwitchedOff(t *testing.T) {
 		{"a turn with thinking", true, []*firn.Message{question, asks("1", hm), result("1")}},
 		{"hidden thinking", true, []*firn.Message{question, asks("1", firn.Thinking{Redacted: true, Signature: "x"}), result("1")}},
 		{"a turn without", false, []*firn.Message{question, asks("1"), result("1")}},
-		{"thinking behind text", false, []*firn.Message{question, asks("1", textPart("Well,"), hm), result("1")}},
+		{"thinking after text", false, []*firn.Message{question, asks("1", textPart("Well,"), hm), result("1")}},
 		{"of another model", false, []*firn.Message{question, byModel("gpt-5", hm, call("1", "now", "{}")), result("1")}},
 		{"not signed", false, []*firn.Message{question, asks("1", firn.Thinking{Text: "hm"}), result("1")}},
 		{"thinking only at the beginning", true, []*firn.Message{question, asks("1", hm), result("1"), asks("2"), result("2"), asks("3"), result("3")}},

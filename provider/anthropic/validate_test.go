@@ -82,7 +82,7 @@ func parseRequest(body []byte) (wireRequest, error) {
 		return req, err
 	}
 	if _, err := d.Token(); err != io.EOF {
-		return req, errors.New("something stands behind the request")
+		return req, errors.New("there is text after the request")
 	}
 	return req, nil
 }

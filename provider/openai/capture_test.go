@@ -21,7 +21,7 @@ import (
 	"firn.dev/window"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // golden compares a result with a file in testdata.
 func golden(t *testing.T, path, got string) {

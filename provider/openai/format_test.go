@@ -36,6 +36,6 @@ func TestFormat(t *testing.T) {
 	check(encodeResponses(t, o, req), `"text":{"format":{"type":"json_object"}}`, true)
 	req.Format.Schema = json.RawMessage(`{`)
 	if _, err := NewChat(o).chatRequest(req); err == nil {
-		t.Error("a schema that is no JSON is sent")
+		t.Error("a schema that is not JSON is sent")
 	}
 }

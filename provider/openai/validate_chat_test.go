@@ -226,7 +226,7 @@ func (c *chatCheck) tool(what string, m object) error {
 	}
 	id, _ := m["tool_call_id"].(string)
 	if !c.asked[id] {
-		return fmt.Errorf("%s: nobody asked for the result of %q", what, id)
+		return fmt.Errorf("%s: there is no call for the result of %q", what, id)
 	}
 	delete(c.asked, id)
 	return nil

@@ -18,21 +18,21 @@ func answerTests() []test {
 		{name: "info stays the same", run: testInfo},
 		{name: "every answer keeps the order of events", run: func(s *suite) { s.mustAnswer(s.request("Hello.")) }},
 		{name: "no tools and no system prompt", run: testBare},
-		{name: "all that can be asked for", run: testFull},
-		{name: "what is said", run: testSaid, needs: script},
-		{name: "why it stopped", run: testStops, needs: script},
+		{name: "every option of a request", run: testFull},
+		{name: "content", run: testSaid, needs: script},
+		{name: "stop reasons", run: testStops, needs: script},
 		{name: "usage and cost", run: testUsage, needs: script},
 		{name: "a byte at a time", run: testBytes, needs: []Lack{NoScript, NoHTTP}},
-		{name: "arguments that were cut short", run: testCutArguments, needs: script},
-		{name: "ranging twice asks twice", run: testTwice, needs: script},
-		{name: "many at once", run: testTogether, needs: script},
+		{name: "truncated arguments", run: testCutArguments, needs: script},
+		{name: "ranging twice sends two requests", run: testTwice, needs: script},
+		{name: "concurrent requests", run: testTogether, needs: script},
 	}
 }
 
 func testInfo(s *suite) {
 	info := s.model.Info()
 	if info.Provider == "" || info.API == "" || info.Name == "" || info.Window <= 0 || len(info.Profile.Rules) == 0 {
-		s.Errorf("the model does not say what it is: %+v", info)
+		s.Errorf("the info of the model is incomplete: %+v", info)
 	}
 	if s.can(NoPrice) && info.Price == (provider.Price{}) {
 		s.Error("the model has no price, so its costs cannot be tested: give it one")
@@ -110,10 +110,10 @@ func testSaid(s *suite) {
 		s.play.set(Part{Answer: a})
 		o := s.mustAnswer(s.request(name))
 		if got, want := withoutIDs(partPieces(o.done.Parts)), withoutIDs(a.pieces()); !slices.Equal(got, want) {
-			s.Errorf("%s: the message says\n%.300q\nwant\n%.300q", name, got, want)
+			s.Errorf("%s: the message is\n%.300q\nwant\n%.300q", name, got, want)
 		}
 		if len(a.Text) > 20 && len(o.deltas) < 2 {
-			s.Errorf("%s: came in %d deltas: nothing is streamed", name, len(o.deltas))
+			s.Errorf("%s: %d deltas: nothing is streamed", name, len(o.deltas))
 		}
 		if err := distinct(o.done.Parts); err != nil {
 			s.Errorf("%s: %v", name, err)
@@ -136,7 +136,7 @@ func distinct(parts []firn.Part) error {
 	for _, p := range parts {
 		call, ok := p.(firn.ToolCall)
 		if ok && (call.ID == "" || seen[call.ID]) {
-			return fmt.Errorf("the id %q of a call is empty or there twice", call.ID)
+			return fmt.Errorf("the ID %q of a call is empty or repeated", call.ID)
 		}
 		seen[call.ID] = true
 	}
@@ -164,7 +164,7 @@ func testUsage(s *suite) {
 	if s.can(NoCacheWrites) {
 		want.CacheWrite = 4321
 	}
-	s.play.set(Part{Answer: Answer{Text: "That was dear.", Usage: want, Stop: firn.StopEnd}})
+	s.play.set(Part{Answer: Answer{Text: "That was expensive.", Usage: want, Stop: firn.StopEnd}})
 	got := s.mustAnswer(s.request("What does it cost?")).done.Usage
 	if got == nil {
 		s.Fatal("the answer has no usage")
@@ -185,7 +185,7 @@ func testBytes(s *suite) {
 		s.play.set(Part{Answer: a, chunk: 1})
 		o := s.mustAnswer(s.request(name))
 		if got, want := withoutIDs(partPieces(o.done.Parts)), withoutIDs(a.pieces()); !slices.Equal(got, want) {
-			s.Errorf("%s: the message says\n%q\nwant\n%q", name, got, want)
+			s.Errorf("%s: the message is\n%q\nwant\n%q", name, got, want)
 		}
 	}
 }
@@ -225,7 +225,7 @@ func testTwice(s *suite) {
 	)
 	stream := s.model.Stream(s.ctx, s.request("Count."))
 	if n := s.play.requests(); n != 0 {
-		s.Errorf("%d requests were made before anybody listened", n)
+		s.Errorf("%d requests were made before the stream was read", n)
 	}
 	for _, want := range []string{"first", "second"} {
 		got := ""

@@ -132,20 +132,20 @@ var bad = map[string]struct {
 	"broken arguments": {message(func(m *firn.Message) {
 		m.Parts = append(m.Parts, firn.ToolCall{ID: "x", Name: "y", Arguments: []byte("{")})
 	}), "not an object"},
-	"tells an error":    {message(func(m *firn.Message) { m.Error = "hm" }), "tells an error"},
+	"has an error":      {message(func(m *firn.Message) { m.Error = "hm" }), "has an error"},
 	"two of them":       {func(_ context.Context, _ providertest.Part, good stream) stream { return doubled(good) }, "comes after the end"},
 	"silent":            {func(_ context.Context, _ providertest.Part, good stream) stream { return ignoresCancel(good) }, "neither Done nor an error"},
 	"retries by itself": {func(_ context.Context, _ providertest.Part, good stream) stream { return retrying(good) }, "not for a model to send"},
 	"does not stream":   {func(_ context.Context, _ providertest.Part, good stream) stream { return lumped(good) }, "nothing is streamed"},
-	"takes cuts for whole": {func(_ context.Context, part providertest.Part, good stream) stream {
+	"reports truncated answers as complete": {func(_ context.Context, part providertest.Part, good stream) stream {
 		return edit(good, func(e provider.Event, err error) (provider.Event, error) {
 			if provider.KindOf(err) == provider.Temporary {
 				return provider.Done{Message: firn.Message{Role: firn.RoleAssistant, API: "toy", Provider: "toy", Model: "toy", StopReason: firn.StopEnd}}, nil
 			}
 			return e, err
 		})
-	}, "taken for whole"},
-	"forgets that it began": {func(_ context.Context, _ providertest.Part, good stream) stream {
+	}, "reported as complete"},
+	"does not set Partial": {func(_ context.Context, _ providertest.Part, good stream) stream {
 		return edit(good, func(e provider.Event, err error) (provider.Event, error) {
 			var f *provider.Error
 			if errors.As(err, &f) {
@@ -153,8 +153,8 @@ var bad = map[string]struct {
 			}
 			return e, err
 		})
-	}, "does not say that the answer had begun"},
-	"forgets the cause": {func(ctx context.Context, _ providertest.Part, good stream) stream {
+	}, "does not report that part of the answer was received"},
+	"loses the cause": {func(ctx context.Context, _ providertest.Part, good stream) stream {
 		return edit(good, func(e provider.Event, err error) (provider.Event, error) {
 			if err != nil && ctx.Err() != nil {
 				err = ctx.Err()
@@ -170,14 +170,14 @@ var bad = map[string]struct {
 			return e, err
 		})
 	}, "the error is the provider's"},
-	"tells the key": {func(ctx context.Context, _ providertest.Part, good stream) stream {
+	"leaks the key": {func(ctx context.Context, _ providertest.Part, good stream) stream {
 		return edit(good, func(e provider.Event, err error) (provider.Event, error) {
 			if err != nil {
 				err = errors.Join(err, errors.New("with "+providertest.Key))
 			}
 			return e, err
 		})
-	}, "tells the key"},
+	}, "contains the key"},
 }
 
 func doubled(good stream) stream {

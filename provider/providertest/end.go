@@ -16,13 +16,13 @@ import (
 func endTests() []test {
 	script := []Lack{NoScript}
 	return []test{
-		{name: "cancelled before it began", run: testCancelledBefore},
-		{name: "cancelled in the middle", run: testCancelled, needs: script},
-		{name: "out of time", run: testDeadline, needs: script},
-		{name: "listening no longer", run: testBreak},
-		{name: "listening no longer while nothing comes", run: testBreakHeld, needs: script},
-		{name: "broken anywhere", run: func(s *suite) { testCut(s, Broken) }, needs: script},
-		{name: "closed anywhere", run: func(s *suite) { testCut(s, Closed) }, needs: script},
+		{name: "canceled before the request", run: testCancelledBefore},
+		{name: "canceled during the answer", run: testCancelled, needs: script},
+		{name: "deadline exceeded", run: testDeadline, needs: script},
+		{name: "the caller stops reading", run: testBreak},
+		{name: "the caller stops reading while the provider sends nothing", run: testBreakHeld, needs: script},
+		{name: "connection broken at every byte", run: func(s *suite) { testCut(s, Broken) }, needs: script},
+		{name: "connection closed at every byte", run: func(s *suite) { testCut(s, Closed) }, needs: script},
 	}
 }
 
@@ -43,7 +43,7 @@ func half(a Answer, end End) Part {
 func (s *suite) checkCanceled(o outcome, cause error) {
 	s.Helper()
 	if o.err == nil {
-		s.Fatal("the answer came whole")
+		s.Fatal("the answer is complete")
 	}
 	if !errors.Is(o.err, cause) {
 		s.Errorf("the error is %v, want the cause %v", o.err, cause)
@@ -59,7 +59,7 @@ func testCancelledBefore(s *suite) {
 	o := s.ask(ctx, s.request("Hello."))
 	s.checkCanceled(o, errUserLeft)
 	if len(o.deltas) > 0 {
-		s.Errorf("%d deltas came", len(o.deltas))
+		s.Errorf("there were %d deltas", len(o.deltas))
 	}
 }
 
@@ -70,7 +70,7 @@ func testCancelled(s *suite) {
 	o := s.drain(ctx, s.request("Go on."), func() { cancel(errUserLeft) })
 	s.checkCanceled(o, errUserLeft)
 	if len(o.deltas) == 0 {
-		s.Error("no delta came before")
+		s.Error("there was no delta before")
 	}
 }
 
@@ -135,10 +135,10 @@ func testCut(s *suite, end End) {
 			complete = complete && o.done.Usage != nil && o.done.Usage.Output == whole.Usage.Output
 		}
 		if !complete {
-			s.Fatalf("cut after %d of %d: taken for whole: %q, stopped for %s, usage %+v", at, total, partPieces(o.done.Parts), o.done.StopReason, o.done.Usage)
+			s.Fatalf("cut after %d of %d: reported as complete: %q, stopped for %s, usage %+v", at, total, partPieces(o.done.Parts), o.done.StopReason, o.done.Usage)
 		}
 	}
 	if failures == 0 {
-		s.Fatal("nothing was ever cut: does the member ask Part.Of?")
+		s.Fatal("no answer was cut: the encoder must call Part.Of")
 	}
 }

@@ -57,7 +57,7 @@ func (p *Play) Next() Part {
 	defer p.mu.Unlock()
 	p.asked++
 	if len(p.parts) == 0 {
-		return Part{Answer: Answer{Text: "nobody said what to answer", Stop: "stop"}}
+		return Part{Answer: Answer{Text: "the test has set no answer", Stop: "stop"}}
 	}
 	part := p.parts[0]
 	if len(p.parts) > 1 {

@@ -12,7 +12,7 @@ func refuseTests() []test {
 	http := []Lack{NoScript, NoHTTP}
 	return []test{
 		{name: "by status", run: testStatus, needs: http},
-		{name: "by status, told to wait", run: testWait, needs: http},
+		{name: "by status, with Retry-After", run: testWait, needs: http},
 		{name: "answers that make no sense", run: testNonsense, needs: http},
 	}
 }
@@ -58,7 +58,7 @@ func testWait(s *suite) {
 	o := s.ask(s.ctx, s.request("Hello."))
 	var e *provider.Error
 	if !errors.As(o.err, &e) || e.RetryAfter != 7*time.Second {
-		s.Errorf("the error is %+v, want one that says to wait 7 seconds", o.err)
+		s.Errorf("the error is %+v, want a delay of 7 seconds", o.err)
 	}
 }
 

@@ -159,10 +159,10 @@ func (s *suite) check(o outcome) {
 		s.Errorf("the answer stopped for %q", m.StopReason)
 	}
 	if m.Error != "" {
-		s.Errorf("the answer is Done and tells an error: %s", m.Error)
+		s.Errorf("the answer is Done and has an error: %s", m.Error)
 	}
 	if reported, whole := deltaPieces(o.deltas), partPieces(m.Parts); !slices.Equal(reported, whole) {
-		s.Errorf("the deltas say\n%.500q\nthe message says\n%.500q", reported, whole)
+		s.Errorf("the deltas say\n%.500q\nthe message is\n%.500q", reported, whole)
 	}
 	for _, p := range m.Parts {
 		if call, ok := p.(firn.ToolCall); ok && !isObject(call.Arguments) {
@@ -178,7 +178,7 @@ func (s *suite) check(o outcome) {
 func (s *suite) checkError(o outcome) {
 	s.Helper()
 	if strings.Contains(o.err.Error(), Key) {
-		s.Errorf("the error tells the key: %v", o.err)
+		s.Errorf("the error contains the key: %v", o.err)
 	}
 	var e *provider.Error
 	if !errors.As(o.err, &e) {
@@ -192,7 +192,7 @@ func (s *suite) checkError(o outcome) {
 		s.Errorf("the error has no kind: %v", e)
 	}
 	if len(o.deltas) > 0 && !e.Partial {
-		s.Errorf("the error does not say that the answer had begun: %v", e)
+		s.Errorf("the error does not report that part of the answer was received: %v", e)
 	}
 }
 

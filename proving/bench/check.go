@@ -52,7 +52,7 @@ func (b *bench) check(file string, measures []measure, update bool, out io.Write
 		err = json.Unmarshal(data, &before)
 	}
 	if err != nil && !(update && errors.Is(err, os.ErrNotExist)) {
-		return fmt.Errorf("read the figures of before: %w", err)
+		return fmt.Errorf("read the previous figures: %w", err)
 	}
 	now := past{About: fmt.Sprintf("%s/%s, %d processors, %s", runtime.GOOS, runtime.GOARCH, runtime.NumCPU(), runtime.Version()), Figures: make(map[string]float64)}
 	for _, m := range measures {

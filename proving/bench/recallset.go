@@ -161,7 +161,7 @@ func (s spoken) entry(before firn.Entry) firn.Entry {
 func takeFixture(ctx context.Context, st *filestore.Store, id firn.ID, path string) error {
 	tool, ok := dialects.Find("claude")
 	if !ok {
-		return fmt.Errorf("take over %s: nobody reads it", path)
+		return fmt.Errorf("%s has no reader", path)
 	}
 	src := convert.Transcript(tool, dialect.Origin{}, func() iter.Seq2[[]byte, error] {
 		return func(yield func([]byte, error) bool) {

@@ -69,7 +69,7 @@ func contentText(raw json.RawMessage) string {
 		return text
 	}
 	var parts []struct{ Text string }
-	_ = json.Unmarshal(raw, &parts) // neither is no text
+	_ = json.Unmarshal(raw, &parts) // neither is an error
 	for _, p := range parts {
 		text += p.Text
 	}

@@ -23,7 +23,7 @@ func TestSecondHandoff(t *testing.T) {
 			s.talk(t, "one")
 			c := to.start(t)
 			first := s.handoff(t, c.tool, c.home, c.cwd)
-			firstID := ownID(t, first.File) // before OpenClaw imports the file and moves it away
+			firstID := ownID(t, first.File) // OpenClaw imports the file and moves it
 			c.ask(t, "said in the tool", slices.Clone(first.Resume[1:])...)
 			s.talk(t, "two")
 			second := s.handoff(t, c.tool, c.home, c.cwd)

@@ -118,7 +118,7 @@ func (s *soak) runFault(ctx context.Context, f fault) {
 	for _, w := range wrong {
 		s.ledger.complain("after %q: %s", f.name, w)
 	}
-	s.logf("%-32s %6.1f s until all went on; %d acknowledged, %d wrong", f.name, back.Seconds(), s.ledger.acks.Load(), len(wrong))
+	s.logf("%-32s %6.1f s until all continued; %d acknowledged, %d wrong", f.name, back.Seconds(), s.ledger.acks.Load(), len(wrong))
 }
 
 // ready waits until the gateway reports that it is ready.

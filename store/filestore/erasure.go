@@ -42,7 +42,7 @@ func (e erasure) spans() ([]journal.Span, error) {
 	spans := make([]journal.Span, len(e.Spans))
 	for i, s := range e.Spans {
 		if s.Length < len(s.Text) || s.Length > maxSpan || strings.Contains(s.Text, "\n") {
-			return nil, fmt.Errorf("receipt of session %s: %w: it does not say what was being erased", e.Session, firn.ErrCorrupt)
+			return nil, fmt.Errorf("receipt of session %s: %w: it does not list the erased bytes", e.Session, firn.ErrCorrupt)
 		}
 		spans[i] = journal.Span{At: s.At, Data: append([]byte(s.Text), bytes.Repeat([]byte{' '}, s.Length-len(s.Text))...)}
 	}

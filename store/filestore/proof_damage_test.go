@@ -117,7 +117,7 @@ func (tr transcript) without(gone ...int) [][]byte {
 	return left
 }
 
-// before and behind return the bytes of the file before line i, and from it on.
+// before and from return the bytes of the file before line i, and from it on.
 func (tr transcript) before(i int) []byte { return transcript{tr.lines[:i]}.bytesOrNone() }
 func (tr transcript) from(i int) []byte   { return transcript{tr.lines[i:]}.bytesOrNone() }
 
@@ -147,7 +147,7 @@ func TestDamageZeros(t *testing.T) {
 		half := len(line) / 2
 		behind := tr.from(i + 1)
 		add(one(join(tr.before(i), zeros, tr.from(i)), true, tr.lines...), "%d zeros before line %d", len(zeros), i)
-		add(one(join(tr.before(i), line, zeros, []byte("\n"), behind), true, tr.lines...), "%d zeros behind line %d", len(zeros), i)
+		add(one(join(tr.before(i), line, zeros, []byte("\n"), behind), true, tr.lines...), "%d zeros after line %d", len(zeros), i)
 		add(one(join(tr.before(i), zeros, []byte("\n"), tr.from(i)), true, tr.lines...), "a line of %d zeros before line %d", len(zeros), i)
 		if i == 7 { // half of an erased entry is spaces
 			continue
@@ -185,9 +185,9 @@ func TestDamageByEditors(t *testing.T) {
 		{name: "blank lines", parts: map[string][]byte{"": bytes.ReplaceAll(data, []byte("\n"), []byte("\n\n \t\r\n"))}, want: tr.lines},
 		{name: "spaces around", parts: map[string][]byte{"": bytes.ReplaceAll(data, []byte("\n"), []byte(" \t\n  "))}, want: tr.lines},
 		{name: "no newline at the end", parts: map[string][]byte{"": bytes.TrimSuffix(data, []byte("\n"))}, want: tr.lines},
-		{name: "text before it", parts: map[string][]byte{"": join([]byte("hello, this is no JSON\n"), data)}, want: tr.lines, mustReport: true},
-		{name: "text behind it", parts: map[string][]byte{"": join(data, []byte("hello, this is no JSON\n"))}, want: tr.lines, mustReport: true},
-		{name: "an array behind it", parts: map[string][]byte{"": join(data, []byte("[{}]\n"))}, want: tr.lines, mustReport: true},
+		{name: "text before it", parts: map[string][]byte{"": join([]byte("hello, this is not JSON\n"), data)}, want: tr.lines, mustReport: true},
+		{name: "text after it", parts: map[string][]byte{"": join(data, []byte("hello, this is not JSON\n"))}, want: tr.lines, mustReport: true},
+		{name: "an array after it", parts: map[string][]byte{"": join(data, []byte("[{}]\n"))}, want: tr.lines, mustReport: true},
 	}
 	for i := range tr.lines {
 		d := one(join(tr.before(i), bom, tr.from(i)), true, tr.lines...)

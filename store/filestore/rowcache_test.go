@@ -160,7 +160,7 @@ func TestPurgeErasesCachedRows(t *testing.T) {
 	talkOnly(t, home, 2, 0)
 	process(t, home, filestore.Options{})
 	if !anywhere(t, home, "mine 1") {
-		t.Fatal("no title is cached: this test proves nothing")
+		t.Fatal("no title is cached, so the test checks nothing")
 	}
 	s, err := filestore.Open(home, filestore.Options{})
 	if err != nil {

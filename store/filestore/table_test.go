@@ -93,7 +93,7 @@ func (b *bench) must(err error) {
 	}
 }
 
-// fine is must for other goroutines than the test's.
+// fine is like must, for goroutines other than the test's.
 func (b *bench) fine(err error) {
 	b.t.Helper()
 	if err != nil {
@@ -159,7 +159,7 @@ func (b *bench) points(key string, want firn.ID) {
 func (b *bench) same(what string, got, want any) {
 	b.t.Helper()
 	if diff := cmp.Diff(want, got); diff != "" {
-		b.t.Errorf("%s is not as it should be (-want +got):\n%s", what, diff)
+		b.t.Errorf("%s differs (-want +got):\n%s", what, diff)
 	}
 }
 
@@ -261,19 +261,19 @@ func TestTableKeepsUnknownRows(t *testing.T) {
 	for _, c := range []struct{ name, before, after string }{
 		{"empty table", `{}`, "{\n  \"k\": " + row("new") + "\n}"},
 		{"byte order mark", "\xef\xbb\xbf{}\r\n", "{\n  \"k\": " + row("new") + "\n}"},
-		{"rows that are none", `{"a": 1e2, "b":null,"c":[ ] , "d":"x"}`,
+		{"rows that are not objects", `{"a": 1e2, "b":null,"c":[ ] , "d":"x"}`,
 			"{\n  \"a\": 1e2,\n  \"b\": null,\n  \"c\": [ ],\n  \"d\": \"x\",\n  \"k\": " + row("new") + "\n}"},
 		{"layout by hand", "{\"a\":{ \"sessionId\" : \"s\",\n\t\"n\":1.0 }}",
 			"{\n  \"a\": { \"sessionId\" : \"s\",\n\t\"n\":1.0 },\n  \"k\": " + row("new") + "\n}"},
-		{"names that are no text", `{"\ud800":1,"\ud801":2,"\u0000":3}`,
+		{"names with invalid escapes", `{"\ud800":1,"\ud801":2,"\u0000":3}`,
 			"{\n  \"\\ud800\": 1,\n  \"\\ud801\": 2,\n  \"\\u0000\": 3,\n  \"k\": " + row("new") + "\n}"},
 		{"invalid UTF-8", "{\"\xff\":\"\xfe\"}", "{\n  \"\xff\": \"\xfe\",\n  \"k\": " + row("new") + "\n}"},
-		{"names spelled otherwise", `{"\u006b":{"session\u0049d":"old","z":9007199254740993,"\u0061":-0}}`,
+		{"names with escapes", `{"\u006b":{"session\u0049d":"old","z":9007199254740993,"\u0061":-0}}`,
 			"{\n  \"\\u006b\": {\n    \"session\\u0049d\": \"new\",\n    \"z\": 9007199254740993,\n    \"\\u0061\": -0,\n    \"updatedAt\": 1769947200000\n  }\n}"},
 		{"row without session", `{"k":{"label":"x"}}`,
 			"{\n  \"k\": {\n    \"label\": \"x\",\n    \"sessionId\": \"new\",\n    \"updatedAt\": 1769947200000\n  }\n}"},
-		{"row that is none", `{"k":7,"b":{}}`, "{\n  \"k\": " + row("new") + ",\n  \"b\": {}\n}"},
-		{"session that is no name", `{"k":{"sessionId":"../x","updatedAt":1}}`, "{\n  \"k\": " + row("new") + "\n}"},
+		{"row that is not an object", `{"k":7,"b":{}}`, "{\n  \"k\": " + row("new") + ",\n  \"b\": {}\n}"},
+		{"session with an invalid ID", `{"k":{"sessionId":"../x","updatedAt":1}}`, "{\n  \"k\": " + row("new") + "\n}"},
 		{"later than now", `{"k":{"sessionId":"old","updatedAt":9769947200000}}`,
 			"{\n  \"k\": {\n    \"sessionId\": \"new\",\n    \"updatedAt\": 9769947200000\n  }\n}"},
 		{"key twice", `{"k":{"sessionId":"x","a":1},"b":1,"k":{"sessionId":"y","c":2}}`,
@@ -314,7 +314,7 @@ func TestTableUnbind(t *testing.T) {
 	b := newBench(t, sample(t), tableOptions{})
 	before := b.file()
 	b.must(b.unbindSession("nobody"))
-	b.same("sessions.json after unbinding nobody", b.file(), before)
+	b.same("sessions.json after unbinding an unknown key", b.file(), before)
 	b.must(b.unbindSession(mainID))
 	b.points(mainKey, "")
 	b.must(b.bind("again", topicID))

@@ -99,7 +99,7 @@ func fits(t *testing.T, o jetstream.Options) error {
 // letIn is a set of options and the expected result.
 type letIn struct {
 	change func(*jetstream.Options)
-	// err is the expected error, if any, and says a part of its text.
+	// err is the expected error, if any, and says is part of its text.
 	err  error
 	says string
 }
@@ -159,8 +159,8 @@ func TestTLS(t *testing.T) {
 		"a wrong key":          {change: func(o *jetstream.Options) { with("")(o); o.Credentials = writeFile(t, "seed", strange) }, says: "rejected by the server", err: firn.ErrInvalid},
 		"no file with a key":   {change: func(o *jetstream.Options) { o.Credentials = "/nowhere" }, says: "/nowhere", err: firn.ErrInvalid},
 		"a file with no key":   {change: func(o *jetstream.Options) { o.Credentials = writeFile(t, "seed", []byte("?")) }, says: "neither", err: firn.ErrInvalid},
-		"no trusted CA":        {change: func(o *jetstream.Options) { o.CA = "" }, says: "we do not trust the server", err: firn.ErrInvalid},
-		"we trust another":     {change: func(o *jetstream.Options) { o.CA = stranger.file }, says: "we do not trust the server", err: firn.ErrInvalid},
+		"no trusted CA":        {change: func(o *jetstream.Options) { o.CA = "" }, says: "the server's certificate is not trusted", err: firn.ErrInvalid},
+		"we trust another":     {change: func(o *jetstream.Options) { o.CA = stranger.file }, says: "the server's certificate is not trusted", err: firn.ErrInvalid},
 		"no certificate":       {change: func(o *jetstream.Options) { o.Cert, o.Key = "", "" }, says: "certificate: TLS fails", err: firn.ErrInvalid},
 		"unknown CA":           {change: func(o *jetstream.Options) { o.Cert, o.Key = stranger.issue(t) }, says: "certificate: TLS fails", err: firn.ErrInvalid},
 		"half a certificate":   {change: func(o *jetstream.Options) { o.Key = "" }, says: "TLS file", err: firn.ErrInvalid},

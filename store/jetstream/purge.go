@@ -136,7 +136,7 @@ const (
 	// strayAge is the age from which on an object without a message is considered orphaned.
 	// An append creates the object before its message.
 	strayAge = time.Hour
-	// day is more than clocks differ.
+	// day is longer than clocks can differ.
 	day = 24 * time.Hour
 )
 

@@ -37,7 +37,7 @@ func (st *connection) initialize(ctx context.Context) error {
 	bucket := func(name, what string) jetstream.KeyValueConfig {
 		return jetstream.KeyValueConfig{Bucket: name, Description: what, Storage: jetstream.FileStorage, Replicas: replicas}
 	}
-	if err := st.engine.ensureBucket(ctx, bucket(st.names.keys(), "which session a key points at")); err != nil {
+	if err := st.engine.ensureBucket(ctx, bucket(st.names.keys(), "the session of each key")); err != nil {
 		return err
 	}
 	if err := st.agreeOnShards(ctx); err != nil {
@@ -45,7 +45,7 @@ func (st *connection) initialize(ctx context.Context) error {
 	}
 	tasks := []func() error{
 		func() error {
-			return st.engine.ensureBucket(ctx, bucket(st.names.index(), "what a list tells; derived, can be thrown away"))
+			return st.engine.ensureBucket(ctx, bucket(st.names.index(), "the rows of lists; derived, can be rebuilt"))
 		},
 		func() error { return st.openObjects(ctx, replicas) },
 	}
@@ -82,7 +82,7 @@ func runParallel(tasks []func() error) error {
 
 // openObjects opens the object store, and creates it if it does not exist.
 func (st *connection) openObjects(ctx context.Context, replicas int) error {
-	cfg := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "what is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
+	cfg := jetstream.ObjectStoreConfig{Bucket: st.names.blobs(), Description: "data that is too large for a message", Storage: jetstream.FileStorage, Replicas: replicas}
 	var objects jetstream.ObjectStore
 	err := st.engine.retry(ctx, func(ctx context.Context) (err error) {
 		if objects, err = st.engine.js.ObjectStore(ctx, cfg.Bucket); errors.Is(err, jetstream.ErrBucketNotFound) {

@@ -196,14 +196,14 @@ func TestFinder(t *testing.T) {
 	long, state := Start(session).Append([]byte(`{"type":"message","text":"`+strings.Repeat("x", MaxUnlinked)+`"}`), 0)
 	var f Finder
 	if f.Add(long) {
-		t.Error("the search goes on after a link")
+		t.Error("the search continues after a link")
 	}
 	if got, ok := f.State(session); !ok || got != state {
 		t.Error("the state after a long line is not known")
 	}
 	f = Finder{}
 	if f.Add(Without(long)) {
-		t.Error("the search goes on after many bytes without link")
+		t.Error("the search continues after many bytes without link")
 	}
 	if _, ok := f.State(session); ok {
 		t.Error("a state is known without having read all lines")

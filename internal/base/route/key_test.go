@@ -92,7 +92,7 @@ func TestPartsRefuse(t *testing.T) {
 		"an account for a group":    {Kind: route.KindGroup, Channel: "x", Account: "a", Peer: "1"},
 		"a topic without a thread":  {Kind: route.KindGroup, Channel: "x", Peer: "1", Topic: true},
 		"a job without a name":      {Kind: route.KindCron},
-		"a kind that there is not":  {Kind: "fax", Peer: "1"},
+		"an unknown kind":           {Kind: "fax", Peer: "1"},
 		"something with a kind":     {Kind: route.KindOther, Peer: "x:direct:y"},
 		"a space at the end":        {Kind: route.KindDirect, Peer: "x "},
 		"control characters":        {Kind: route.KindDirect, Peer: "x\ny"},

@@ -32,7 +32,7 @@ func TestAllowed(t *testing.T) {
 		{"allowed", policy, "", route.Outlet{Key: parse(t, "agent:a:discord:direct:1")}, true, "rule 1 allows"},
 		{"denied though allowed before", policy, "", route.Outlet{Key: parse(t, "agent:a:discord:group:1")}, false, "rule 2 denies"},
 		{"a thread of it", policy, "", route.Outlet{Key: parse(t, "agent:a:discord:group:1:thread:2")}, false, "rule 2 denies"},
-		{"by prefix behind the agent", policy, "", route.Outlet{Key: parse(t, "agent:a:cron:x")}, false, "rule 3 denies"},
+		{"by prefix after the agent", policy, "", route.Outlet{Key: parse(t, "agent:a:cron:x")}, false, "rule 3 denies"},
 		{"by the whole prefix, in its old spelling", policy, "", route.Outlet{Key: parse(t, "agent:work:telegram:direct:1")}, false, "rule 4 denies"},
 		{"another agent's", policy, "", route.Outlet{Key: parse(t, "agent:a:telegram:direct:1")}, true, "default"},
 		{"a room is a channel", policy, "", route.Outlet{Key: parse(t, "agent:a:slack:channel:1")}, false, "rule 5 denies"},

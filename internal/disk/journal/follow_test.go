@@ -187,7 +187,7 @@ func TestFollowStops(t *testing.T) {
 			f.FailNth(1, faultfs.Fault{Of: faultfs.Read, Err: syscall.EIO})
 			return f.Put(base, []byte("{}\n{}\n{}\n"))
 		}, syscall.EIO},
-		"the position is behind the end": {1000, func(*faultfs.FS) error { return nil }, firn.ErrReplaced},
+		"the position is after the end": {1000, func(*faultfs.FS) error { return nil }, firn.ErrReplaced},
 	} {
 		t.Run(name, func(t *testing.T) {
 			t.Parallel()

@@ -11,7 +11,7 @@ import (
 	"firn.dev/internal/disk/vfs/faultfs"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // TestOperations compares the file system calls with the lists in testdata/operations, so
 // that an append that makes one more call is noticed.

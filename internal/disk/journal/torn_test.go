@@ -125,7 +125,7 @@ func TestCutAtEveryByteOfTwoParts(t *testing.T) {
 	})
 	// Only the end of the last part is ever repaired. Readers return earlier damage as it
 	// is.
-	t.Run("in the first part, the second is whole", func(t *testing.T) {
+	t.Run("in the first part, the second is intact", func(t *testing.T) {
 		cuts(len(joined(first)), func(cut int) {
 			text := joined(first)[:cut]
 			seen := strings.Split(text, "\n")

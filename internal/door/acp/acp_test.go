@@ -35,7 +35,7 @@ func TestUpdates(t *testing.T) {
 			got = append(got, brief(t, u))
 		}
 		if all := strings.Join(got, "|"); all != want {
-			t.Errorf("%s\nis told as %q, want %q", line, all, want)
+			t.Errorf("%s\nis sent as %q, want %q", line, all, want)
 		}
 	}
 	hidden := wire.Entry{Out: "tombstoned", Line: json.RawMessage(`{"type":"message","message":{"role":"user","content":"hello"}}`)}

@@ -113,7 +113,7 @@ func TestLoginByToken(t *testing.T) {
 		t.Errorf("%+v", me)
 	}
 	if got := s.ask("GET", "/v1/sessions/aaaa-1", holding(cookie)); got.status == 200 {
-		t.Error("a browser sees more than its token")
+		t.Error("a browser has more rights than its token")
 	}
 	// A browser that logged in with a token is revoked with it.
 	if got := s.owner("DELETE", "/v1/tokens/phone"); got.status != 200 {
@@ -190,7 +190,7 @@ func TestOldestCodeIsRevoked(t *testing.T) {
 			t.Errorf("the oldest of too many: %d", got.status)
 		}
 		s.enter(wire.Login{Code: codes[1].Code})
-		s.enter(wire.Login{Code: kept.Code}) // many requests by one caller do not affect others
+		s.enter(wire.Login{Code: kept.Code}) // the requests of one caller do not affect others
 	})
 }
 
@@ -213,7 +213,7 @@ func TestLoginCodeCannotGrantMoreRights(t *testing.T) {
 		{"another agent", write, wire.LoginOrder{Agents: []string{"main", "home"}}, 403},
 		{"another key", write, wire.LoginOrder{Keys: []string{"agent:main:telegram2"}}, 403},
 		{"a wider key", write, wire.LoginOrder{Keys: []string{"agent:main"}}, 403},
-		{"a scope that there is not", write, wire.LoginOrder{Scope: "god"}, 400},
+		{"an unknown scope", write, wire.LoginOrder{Scope: "god"}, 400},
 		{"the scope of hooks", admin, wire.LoginOrder{Scope: wire.ScopeHook}, 400},
 		{"a bound admin", admin, wire.LoginOrder{Agents: []string{"main"}}, 400},
 		{"a hook", hook, wire.LoginOrder{}, 403},
@@ -254,7 +254,7 @@ func TestGuessingHidesTheCause(t *testing.T) {
 			t.Errorf("after ten: %d %v", got.status, got.head)
 		}
 		if got := try(good, "10.0.0.1:99"); got.status != 200 {
-			t.Errorf("the right one after ten: %d %s", got.status, got.body)
+			t.Errorf("a valid login after ten wrong ones: %d %s", got.status, got.body)
 		}
 		if got := try("wrong", "10.0.0.2:1"); got.status != 401 {
 			t.Errorf("from elsewhere: %d", got.status)
@@ -273,7 +273,7 @@ func TestGuessingHidesTheCause(t *testing.T) {
 			try("wrong", fmt.Sprintf("10.1.%d.%d:1", i/250, i%250))
 		}
 		if got := try("wrong", "10.9.9.9:1"); got.status != 429 {
-			t.Errorf("after very many from everywhere: %d", got.status)
+			t.Errorf("after very many attempts from everywhere: %d", got.status)
 		}
 		if !strings.Contains(string(set.Append(nil)), `firn_http_refused_total{reason="login"}`) {
 			t.Error("it is not counted")
@@ -302,7 +302,7 @@ func TestRestart(t *testing.T) {
 	s.enter(wire.Login{Code: code.Code})
 	s = open()
 	if got := s.ask("POST", "/v1/login", sending(wire.Login{Code: code.Code}), page); got.status != 401 {
-		t.Errorf("a code of before that was used: %d", got.status)
+		t.Errorf("an earlier code that was used: %d", got.status)
 	}
 }
 
@@ -486,7 +486,7 @@ func TestCompression(t *testing.T) {
 		}
 	}
 	if got := s.ask("GET", "/v1/me", secret, with("Accept-Encoding", "gzip")); got.head.Get("Content-Encoding") != "" {
-		t.Error("a small reply is packed")
+		t.Error("a small response is compressed")
 	}
 	if got := s.owner("GET", target, with("Accept-Encoding", "gzip")); got.head.Get("Content-Encoding") != "" || got.body != plain.body {
 		t.Error("over the socket")

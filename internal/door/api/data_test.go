@@ -87,7 +87,7 @@ func TestData(t *testing.T) {
 		t.Errorf("ops are %+v", ops)
 	}
 	_, err = h.owner.Verify(ctx)
-	refused(t, "nobody can verify", err, wire.Unsupported)
+	refused(t, "without a verifier", err, wire.Unsupported)
 	tags := []string{"work", "urgent"}
 	must(h.owner.Patch(ctx, ids[0], wire.Patch{Tags: &tags}))(t)
 	if all := must(h.owner.Tags(ctx))(t); fmt.Sprint(all) != "[{blue 1} {red 1}]" { // cached from a moment ago

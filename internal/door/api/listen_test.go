@@ -138,8 +138,8 @@ func TestServeRefuses(t *testing.T) {
 		t.Fatal(err)
 	}
 	for name, o := range map[string]api.ServeOptions{
-		"an address of everybody":       {TCP: "0.0.0.0:0"},
-		"an address of everybody, long": {TCP: "[::]:0"},
+		"the unspecified address":       {TCP: "0.0.0.0:0"},
+		"the unspecified address, long": {TCP: "[::]:0"},
 		"an address without a host":     {TCP: ":0"},
 		"an address of the network":     {TCP: "192.0.2.1:7766"},
 		"no address":                    {TCP: "7766"},

@@ -233,10 +233,10 @@ func (r *rehearsal) matchText(want, got string) error {
 	want = strings.NewReplacer("{…}", `{"…":0}`, ",…}", `,"…":0}`, ",…]", `,"…"]`).Replace(want)
 	var w, g any
 	if err := json.Unmarshal([]byte(want), &w); err != nil {
-		return fmt.Errorf("the example is no JSON: %w", err)
+		return fmt.Errorf("the example is not JSON: %w", err)
 	}
 	if err := json.Unmarshal([]byte(got), &g); err != nil {
-		return fmt.Errorf("the answer is no JSON: %w", err)
+		return fmt.Errorf("the answer is not JSON: %w", err)
 	}
 	return r.match("", w, g)
 }

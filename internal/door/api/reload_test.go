@@ -155,7 +155,7 @@ func (s *screen) show(e wire.Event) {
 			return
 		}
 		if s.has(entry.Card.ID) && entry.Card.ID != "" {
-			s.complain("%s is told twice", entry.Card.ID)
+			s.complain("%s is sent twice", entry.Card.ID)
 		}
 		s.cards = append(s.cards, *entry.Card)
 		if entry.Card.ID == s.entry {
@@ -164,7 +164,7 @@ func (s *screen) show(e wire.Event) {
 	case wire.DeltaHTML:
 		s.grow(e)
 	case wire.DeltaText, wire.DeltaThinking, wire.TurnPartial:
-		s.complain("a page is told %s", e.Name)
+		s.complain("a page receives %s", e.Name)
 	case wire.TurnStarted:
 		s.running = true
 	case wire.ToolStarted:

@@ -11,7 +11,7 @@ import (
 	"testing"
 )
 
-var updateTypes = flag.Bool("update-types", false, "write src/api.gen.ts anew from docs/openapi.json")
+var updateTypes = flag.Bool("update-types", false, "rewrite src/api.gen.ts from docs/openapi.json")
 
 const (
 	descriptionFile = "../../../docs/openapi.json"

@@ -14,7 +14,7 @@ import (
 	"testing"
 )
 
-var updateDesign = flag.Bool("update-design", false, "write the tables of docs/design-pages.md anew")
+var updateDesign = flag.Bool("update-design", false, "rewrite the tables of docs/design-pages.md")
 
 const designPage = "../../../docs/design-pages.md"
 

@@ -35,10 +35,10 @@ func TestImportCyclesAreFound(t *testing.T) {
 		"twice the same": {fstest.MapFS{
 			"a.ts": file("import \"./b\";\nimport \"./c\";"), "b.ts": file(`import "./d";`), "c.ts": file(`import "./d";`), "d.ts": file(""),
 		}, ""},
-		"of types":         {fstest.MapFS{"a.tsx": file(`import { b } from "./b";`), "b.ts": file(`import type { A } from "./a";`)}, "a.tsx b.ts a.tsx"},
-		"over many lines":  {fstest.MapFS{"a.ts": file("import {\n  b,\n} from './b';"), "b.ts": file(`export * from "./a";`)}, "a.ts b.ts a.ts"},
-		"over a folder":    {fstest.MapFS{"a.ts": file(`import "./p";`), "p/index.tsx": file(`import "./q";`), "p/q.ts": file(`import "../a";`)}, "a.ts p/index.tsx p/q.ts a.ts"},
-		"behind the start": {fstest.MapFS{"a.ts": file(`import "./b";`), "b.ts": file(`import "./c";`), "c.ts": file(`import "./b";`)}, "b.ts c.ts b.ts"},
+		"of types":        {fstest.MapFS{"a.tsx": file(`import { b } from "./b";`), "b.ts": file(`import type { A } from "./a";`)}, "a.tsx b.ts a.tsx"},
+		"over many lines": {fstest.MapFS{"a.ts": file("import {\n  b,\n} from './b';"), "b.ts": file(`export * from "./a";`)}, "a.ts b.ts a.ts"},
+		"over a folder":   {fstest.MapFS{"a.ts": file(`import "./p";`), "p/index.tsx": file(`import "./q";`), "p/q.ts": file(`import "../a";`)}, "a.ts p/index.tsx p/q.ts a.ts"},
+		"after the start": {fstest.MapFS{"a.ts": file(`import "./b";`), "b.ts": file(`import "./c";`), "c.ts": file(`import "./b";`)}, "b.ts c.ts b.ts"},
 	}
 	for name, c := range cases {
 		t.Run(name, func(t *testing.T) {

@@ -168,7 +168,7 @@ func TestVectorsFindOtherWords(t *testing.T) {
 	e := &fakeEmbedder{name: "fake"}
 	b := embeddedIndex(t, e)
 	if hits := b.search(otherWords); len(hits) > 0 && hits[0].Entry == "e0" && hits[0].Parts["vector"] > 0 {
-		t.Fatalf("the vectors are there before they are computed: %v", hits[0].Parts)
+		t.Fatalf("vectors exist before they are computed: %v", hits[0].Parts)
 	}
 	b.embedded()
 	hits := b.search(otherWords)
@@ -194,7 +194,7 @@ func TestVectorsFindOtherWords(t *testing.T) {
 }
 
 // TestVectorsAreResumed closes an index in the midst of its vectors. The next one embeds the
-// others only; another model embeds all of them, and none removes them.
+// others only; another model embeds all of them, and no index removes any.
 func TestVectorsAreResumed(t *testing.T) {
 	calls := 0
 	first := &fakeEmbedder{name: "fake", answer: func(v [][]float32) ([][]float32, error) {
@@ -319,8 +319,8 @@ func (b *testIndex) numbers() (vectors, signs, queued int) {
 	return vectors, signs, queued
 }
 
-// TestEmbeddingOutlivesCancelledSearch checks that searches that are given up do not turn
-// vectors off for others, and that an endpoint that is too slow does.
+// TestEmbeddingOutlivesCancelledSearch checks that a canceled search does not turn vectors off
+// for others, but an endpoint that is too slow does.
 func TestEmbeddingOutlivesCancelledSearch(t *testing.T) {
 	var slow atomic.Bool
 	asked := make(chan bool, 100)
@@ -356,7 +356,7 @@ func TestEmbeddingOutlivesCancelledSearch(t *testing.T) {
 			t.Error("a slow endpoint returned a vector")
 		}
 		if s := b.index.State().Vectors; s.Failed != "" {
-			t.Errorf("a search that was given up is an error: %s", s.Failed)
+			t.Errorf("a canceled search is reported as an error: %s", s.Failed)
 		}
 	}
 	slow.Store(false)
@@ -366,12 +366,12 @@ func TestEmbeddingOutlivesCancelledSearch(t *testing.T) {
 	slow.Store(true)
 	q.Want.Kids = q.Want.Kids[1:]
 	if b.index.embedding.queryVector(t.Context(), db, q); b.index.State().Vectors.Failed == "" {
-		t.Error("an endpoint that is too slow is no error")
+		t.Error("an endpoint that is too slow is not an error")
 	}
 }
 
 // TestEmbeddingRejectedTexts checks that texts that are rejected do not block others and are not
-// sent again, and that no text is given up if all are rejected.
+// sent again, and that texts stay queued if all of them are rejected.
 func TestEmbeddingRejectedTexts(t *testing.T) {
 	reject := func(bad ...string) func(context.Context, []string) error {
 		return func(_ context.Context, texts []string) error {

@@ -27,7 +27,7 @@ type finder struct {
 	db    *database
 	query search.Query
 	terms []search.Term
-	// low and high bound the row ids, and thereby the times.
+	// low and high bound the row IDs and so the times.
 	low, high int64
 	now       time.Time
 	// calendar counts the rows of the space being searched.

@@ -68,7 +68,7 @@ func digest(q search.Query) uint64 {
 // waits briefly and then answers from the current state; the answer's State shows this.
 func (x *Index) Search(ctx context.Context, q search.Query) (search.Answer, error) {
 	if q.Limit < 0 || q.Before != nil && *q.Before < 0 || q.After != nil && *q.After < 0 {
-		return search.Answer{}, fmt.Errorf("search: %w: limits are not below zero", firn.ErrInvalid)
+		return search.Answer{}, fmt.Errorf("search: %w: limits must not be negative", firn.ErrInvalid)
 	}
 	var at cursor
 	if q.Literal == nil {

@@ -171,7 +171,7 @@ func (c *checker) session(ctx context.Context, s store.Status, old *row) error {
 		if other, ok := there[key]; !ok {
 			c.differ(s.ID, "entry %s is missing in the index", d.entry)
 		} else if d.id = other.id; d != other {
-			c.differ(s.ID, "entry %s is found by other words than it has", d.entry)
+			c.differ(s.ID, "the index has other words for entry %s", d.entry)
 		}
 		delete(there, key)
 	}

@@ -109,7 +109,7 @@ func Run(ctx context.Context, fsys vfs.FS, files []string, o Options, each func(
 			}
 		})
 	}
-	// Bounds how far the workers run ahead of the output, and thereby the memory used.
+	// Bounds how far the workers run ahead of the output, and so the memory used.
 	ahead := make(chan struct{}, 4*runtime.GOMAXPROCS(0))
 	workers.Go(func() {
 		defer close(next)

@@ -114,6 +114,6 @@ func TestOrderedFollowsTheCatalog(t *testing.T) {
 	}
 	add("a first name")
 	if got := titles(); len(got) != 13 || got[0] != "a first name" || c.table.lists[0] != list {
-		t.Errorf("%q, the list was computed anew: %t", got, c.table.lists[0] != list)
+		t.Errorf("%q, the list was recomputed: %t", got, c.table.lists[0] != list)
 	}
 }

@@ -231,7 +231,7 @@ func (s *survey) summary() Changes {
 	return sum
 }
 
-// census returns the standing of all sessions without duplicates.
+// census returns the status of all sessions without duplicates.
 func (c *Catalogue) census(ctx context.Context) ([]store.Status, error) {
 	standings, err := c.src.Census(ctx)
 	if err != nil {
@@ -287,7 +287,7 @@ func (c *Catalogue) currentRow(ctx context.Context, id firn.ID) (*row, error) {
 	return faultRow(store.Status{ID: id}, err), nil
 }
 
-// inspect opens a session and returns its row. The standing is older than the info: if the
+// inspect opens a session and returns its row. The status is older than the info: if the
 // session changes in between, the row does not match and is computed again.
 func (c *Catalogue) inspect(ctx context.Context, s store.Status) (*row, error) {
 	info, err := c.src.Inspect(ctx, s.ID)

@@ -242,18 +242,18 @@ func TestNeedless(t *testing.T) {
 		{"gone and never there", nil, nil, nil, false, true},
 		{"grown", look("x", 1), look("x", 1), look("y", 2), false, false},
 		{"put back to an earlier time", look("x", 5), look("x", 5), look("y", 2), false, false},
-		{"somebody saw a later one", look("z", 3), look("x", 1), look("y", 2), false, true},
-		{"somebody saw an earlier one", look("z", 1), look("x", 0), look("y", 2), false, false},
+		{"another process wrote a later row", look("z", 3), look("x", 1), look("y", 2), false, true},
+		{"another process wrote an earlier row", look("z", 1), look("x", 0), look("y", 2), false, false},
 		{"gone", look("x", 1), look("x", 1), nil, false, false},
-		{"gone, but somebody saw it since", look("z", 3), look("x", 1), nil, false, true},
+		{"gone, but another process wrote it since", look("z", 3), look("x", 1), nil, false, true},
 		{"gone, unseen before", look("x", 1), nil, nil, true, false},
 		{"unseen before", look("x", 1), nil, look("y", 1), true, false},
-		{"unseen before, somebody saw a later one", look("x", 2), nil, look("y", 1), true, true},
+		{"unseen before, another process wrote a later row", look("x", 2), nil, look("y", 1), true, true},
 	}
 	for _, c := range cases {
 		ch := change{id: "a", was: c.was, now: c.now, blind: c.blind}
 		if got := ch.redundant(c.there); got != c.wantNever {
-			t.Errorf("%s: needless is %v", c.name, got)
+			t.Errorf("%s: redundant is %v", c.name, got)
 		}
 	}
 }

@@ -30,8 +30,7 @@ const (
 	maxCachedRows = 200_000
 	// maxLists is the maximum number of query results kept in memory.
 	maxLists = 16
-	// manyChanges is the share of rows beyond which results are computed anew instead of
-	// updated.
+	// manyChanges is the share of rows beyond which results are recomputed instead of updated.
 	manyChanges = 16
 )
 

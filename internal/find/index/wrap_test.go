@@ -130,7 +130,7 @@ func TestPurgeReachesTheCatalogue(t *testing.T) {
 	f.wantIDs(f.list(w, store.Query{Limit: 1}), "s001")
 	for _, secret := range []string{"SECRET-ONE", "SECRET-TWO"} {
 		if !strings.Contains(f.read(f.path()), secret) {
-			t.Fatalf("%s was never in the catalog, so this test proves nothing", secret)
+			t.Fatalf("%s was never in the catalog, so the test checks nothing", secret)
 		}
 	}
 	remover, _ := store.As[store.Remover](w)

@@ -78,7 +78,7 @@ func sameShape(t *testing.T, at string, before, after any) {
 	case map[string]any:
 		a, _ := after.(map[string]any)
 		if len(a) != len(b) {
-			t.Errorf("%s: of %d members %d are left", at, len(b), len(a))
+			t.Errorf("%s: had %d members, has %d", at, len(b), len(a))
 		}
 		for name, value := range b {
 			sameShape(t, at+"."+name, value, a[name])
@@ -86,7 +86,7 @@ func sameShape(t *testing.T, at string, before, after any) {
 	case []any:
 		a, _ := after.([]any)
 		if len(a) != len(b) {
-			t.Errorf("%s: of %d elements %d are left", at, len(b), len(a))
+			t.Errorf("%s: had %d elements, has %d", at, len(b), len(a))
 			return
 		}
 		for i, value := range b {

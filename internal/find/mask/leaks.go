@@ -17,7 +17,7 @@ var leaksFile []byte
 
 // excludedRules are the gitleaks rules that are not used, with the reason.
 var excludedRules = map[string]string{
-	"generic-api-key":        "name.go covers secrets with telling names, with fewer false positives in ordinary code",
+	"generic-api-key":        "name.go covers secrets by the names of their variables, with fewer false positives in ordinary code",
 	"private-key":            "ours knows one that is cut off, too",
 	"curl-auth-user":         "ours leaves the name of the user",
 	"curl-auth-header":       "it is slow; our own rules cover headers, with and without curl",

@@ -5,8 +5,8 @@ import (
 	"sync"
 )
 
-// accented lists letters without accents, each followed by the letters that are it with
-// accents: what remains of Unicode's canonical decomposition (NFD) without its marks.
+// accented lists base letters, each followed by its accented forms. It is Unicode's canonical
+// decomposition (NFD) without the combining marks.
 const accented = `
 AÀÁÂÃÄÅĀĂĄǍǞǠǺȀȂȦḀẠẢẤẦẨẪẬẮẰẲẴẶÅ CÇĆĈĊČḈ EÈÉÊËĒĔĖĘĚȄȆȨḔḖḘḚḜẸẺẼẾỀỂỄỆ IÌÍÎÏĨĪĬĮİǏȈȊḬḮỈỊ NÑŃŅŇǸṄṆṈṊ
 OÒÓÔÕÖŌŎŐƠǑǪǬȌȎȪȬȮȰṌṎṐṒỌỎỐỒỔỖỘỚỜỞỠỢ UÙÚÛÜŨŪŬŮŰŲƯǓǕǗǙǛȔȖṲṴṶṸṺỤỦỨỪỬỮỰ YÝŶŸȲẎỲỴỶỸ aàáâãäåāăąǎǟǡǻȁȃȧḁạảấầẩẫậắằẳẵặ

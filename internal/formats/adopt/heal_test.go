@@ -151,7 +151,7 @@ func TestDamagedMirrorIsRepaired(t *testing.T) {
 			run(t, m)
 			put(t, ours, damage)
 			if run(t, m); get(t, ours) != long {
-				t.Error("it is damaged still")
+				t.Error("it is still damaged")
 			}
 			if old := aside(t, ours); len(old) != 0 {
 				t.Errorf("%v was put aside", old)

@@ -35,13 +35,13 @@ func TestListedByTheLastEntry(t *testing.T) {
 		text  string
 		month int // zero is the file's time
 	}{
-		"short":                      {line(1, 0, 9) + line(2, 1, 9), 2},
-		"long":                       {many, 4},
-		"long, the last too":         {many + line(7, 900, 300<<10), 7},
-		"few, and a long last":       {line(1, 0, 9) + line(8, 900, 200<<10), 8},
-		"much that tells no time":    {many + line(6, 901, 9) + untimed(200<<10), 6},
-		"too much of it":             {many + untimed(5<<20), 0},
-		"a long one that tells none": {untimed(200<<10) + line(9, 902, 9), 9},
+		"short":                         {line(1, 0, 9) + line(2, 1, 9), 2},
+		"long":                          {many, 4},
+		"long, the last too":            {many + line(7, 900, 300<<10), 7},
+		"few, and a long last":          {line(1, 0, 9) + line(8, 900, 200<<10), 8},
+		"many lines without a time":     {many + line(6, 901, 9) + untimed(200<<10), 6},
+		"too many lines without a time": {many + untimed(5<<20), 0},
+		"a long line without a time":    {untimed(200<<10) + line(9, 902, 9), 9},
 	} {
 		t.Run(name, func(t *testing.T) {
 			home := t.TempDir()

@@ -117,7 +117,7 @@ func TestSchedule(t *testing.T) {
 	}
 }
 
-// TestHourly sees that a job for every hour runs every hour of a year.
+// TestHourly checks that an hourly job runs every hour of a year.
 func TestHourly(t *testing.T) {
 	for _, name := range []string{"Europe/Berlin", "America/New_York", "Asia/Kolkata"} {
 		zone := timertest.InZone(t, name)

@@ -144,7 +144,7 @@ func TestEncryptedEnd(t *testing.T) {
 		t.Errorf("without its last chunk: %v", err)
 	}
 	if err := restoreSealed(t, sealed, to, key); err != nil {
-		t.Errorf("whole: %v", err)
+		t.Errorf("complete: %v", err)
 	}
 }
 

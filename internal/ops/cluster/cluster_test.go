@@ -538,6 +538,6 @@ func TestGatewayLeaves(t *testing.T) {
 		t.Errorf("received %q", text)
 	}
 	if got := a.cluster.Name(); got == b.cluster.Name() {
-		t.Errorf("two are called %s", got)
+		t.Errorf("two gateways are called %s", got)
 	}
 }

@@ -254,7 +254,7 @@ func TestExamineOldIndex(t *testing.T) {
 		t.Errorf("found %+v", findings)
 	}
 	refresh()
-	check(t, "built anew", result(), []string{"matches the sessions"})
+	check(t, "rebuilt", result(), []string{"matches the sessions"})
 }
 
 // TestSearchModel checks that a model that cannot be used is a warning with a hint, and that

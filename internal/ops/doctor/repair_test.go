@@ -99,11 +99,11 @@ func TestRepair(t *testing.T) {
 			parts: []string{join(header, four[1], messageLine("x", "y", ""), messageLine("y", "x", ""))}, steps: []string{"move-head"},
 			after: []string{fmt.Sprintf("warn parent-cycle 3:%d x", at(whole, 3))},
 		},
-		"circle and nothing else": {
+		"only a cycle": {
 			parts: []string{join(header, messageLine("x", "x", ""))}, left: []string{"parent-cycle"},
 			after: []string{fmt.Sprintf("fault parent-cycle 2:%d x", len(ok))},
 		},
-		"a lost id that none may have": {
+		"a missing parent with an invalid ID": {
 			parts: []string{join(header, four[1], messageLine("x", "s1", ""))}, left: []string{"dangling-parent"},
 			after: []string{fmt.Sprintf("fault dangling-parent 3:%d x", at(whole, 3))},
 		},
@@ -201,10 +201,10 @@ func TestRepairRandomSessions(t *testing.T) {
 		}
 		shape := shapeOf(after)
 		if shape.circles && len(plan.Left) == 0 {
-			t.Errorf("from the head parents still go round")
+			t.Errorf("the ancestors of the head still form a cycle")
 		}
 		if wasBefore.lost && shape.lost && len(plan.Left) == 0 {
-			t.Errorf("from the head a parent is still lost")
+			t.Errorf("an ancestor of the head is still missing")
 		}
 		if !wasBefore.circles && !slices.Equal(windowTexts(t, before), windowTexts(t, after)) {
 			t.Errorf("the window had %q, has %q", windowTexts(t, before), windowTexts(t, after))

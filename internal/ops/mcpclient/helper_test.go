@@ -76,7 +76,7 @@ func addEscapes(s *sdk.Server) {
 		})
 }
 
-// nowhere discards what is written.
+// nowhere is a writer that discards its input.
 type nowhere struct{}
 
 func (nowhere) Write(p []byte) (int, error) { return len(p), nil }

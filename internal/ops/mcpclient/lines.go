@@ -17,7 +17,7 @@ import (
 const (
 	// maxLine limits a message of a server.
 	maxLine = 16 << 20
-	// maxStray limits the lines that are no messages.
+	// maxStray limits the number of lines that are not messages.
 	maxStray = 1000
 )
 
@@ -26,7 +26,8 @@ var errLine = errors.New("not a message of the protocol")
 
 // messageReader reads the messages of a server, one per line. Lines that do not begin like
 // JSON, such as a banner, are skipped and reported. It fails at a line that begins like a
-// message and is none, at one that is too long, and at too many lines that are no messages.
+// message but is not valid, at one that is too long, and after too many lines that are not
+// messages.
 type messageReader struct {
 	io.Closer
 	in     *bufio.Reader
@@ -71,7 +72,7 @@ func (m *messageReader) failure() error {
 	return m.err
 }
 
-// accept returns the bytes of a message; none for a line that is to be skipped.
+// accept returns the bytes of a message, or none if the line is skipped.
 func (m *messageReader) accept(line []byte) ([]byte, error) {
 	text := bytes.TrimSpace(line)
 	switch {

@@ -76,7 +76,7 @@ func sampleHome(t testing.TB, home string, st *filestore.Store) []firn.ID {
 	appendEntries(t, st, "archived", firn.UserText("away"))
 	must(t, st.Archive(ctx, "archived"))
 	appendEntries(t, st, "binned", firn.UserText("in the trash bin"))
-	must(t, st.Remove(ctx, "binned", "nobody wants it"))
+	must(t, st.Remove(ctx, "binned", "no destination"))
 	appendEntries(t, st, "purged", firn.UserText("a secret"))
 	_, err := st.Purge(ctx, "purged", "it was secret")
 	must(t, err)
@@ -166,11 +166,11 @@ func TestMigrateAndBack(t *testing.T) {
 		}
 	}
 	appendEntries(t, cluster, "long", firn.UserText("goes on"))
-	appendEntries(t, cluster, "damaged", firn.UserText("behind damage"))
+	appendEntries(t, cluster, "damaged", firn.UserText("after damage"))
 	if r := run(t, cluster, to, migrate.Options{}); r.Longer != 2 || r.Same != 6 || r.Added != 2 {
 		t.Errorf("the session that grew was migrated as %+v", r)
 	}
-	if !strings.HasSuffix(text(t, back, "main", "long"), "}\n") || !strings.Contains(text(t, back, "main", "damaged"), "behind damage") {
+	if !strings.HasSuffix(text(t, back, "main", "long"), "}\n") || !strings.Contains(text(t, back, "main", "damaged"), "after damage") {
 		t.Error("the added entries are missing")
 	}
 }
@@ -181,7 +181,7 @@ func checkStates(t *testing.T, st migrate.Side) {
 	must(t, err)
 	for _, h := range all {
 		binned, purged := h.ID == "binned", h.ID == "purged"
-		if h.Archived != (h.ID == "archived") || h.Removed != binned || binned && h.Reason != "nobody wants it" || (h.Receipt != nil) != purged || purged && h.Receipt.Reason != "it was secret" {
+		if h.Archived != (h.ID == "archived") || h.Removed != binned || binned && h.Reason != "no destination" || (h.Receipt != nil) != purged || purged && h.Receipt.Reason != "it was secret" {
 			t.Errorf("of %T: %+v", st, h)
 		}
 	}

@@ -13,7 +13,7 @@ import (
 )
 
 // discardFolders removes the folders of people and projects that have no notes and no
-// session, since their names tell who or what they were about. While facts are being
+// session, since their names identify the person or project. While facts are being
 // extracted from the purged session it leaves them to the next purge: the extraction needs
 // the list of erased sessions in the folder.
 func (s *agentBuilder) discardFolders(ctx context.Context, purged firn.ID) error {

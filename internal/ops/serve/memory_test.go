@@ -359,7 +359,7 @@ func TestFaultsAreListed(t *testing.T) {
 	}
 	for i, want := range []string{"agent/MEMORY.md", "agent/out"} {
 		if n := notes[i+1]; n.Ref != want || n.Type != faultType || !strings.HasPrefix(n.Description, "not read: ") || strings.Contains(n.Description, dir) {
-			t.Errorf("it tells %+v, want %s", n, want)
+			t.Errorf("it reports %+v, want %s", n, want)
 		}
 	}
 	if _, err := c.Memory.Note(t.Context(), wire.MemoryPlace{}, "out"); wire.KindOf(err) != wire.Unsupported {

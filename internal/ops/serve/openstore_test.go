@@ -60,7 +60,7 @@ func TestTwoGateways(t *testing.T) {
 	_, a := openInstance(t, Options{Settings: load(t, settings)})
 	h, b := openInstance(t, Options{Settings: load(t, settings)})
 	if n := hits(t, b, "walrus"); n != 0 {
-		t.Fatalf("found %d of nothing", n)
+		t.Fatalf("an empty store has %d hits", n)
 	}
 	s := newSessionWith(t, a, wire.NewSession{Key: "agent:main:main", Title: "Beasts"}, "The walrus is large.")
 	if got := titles(t, b); got != "Beasts" {

@@ -118,7 +118,7 @@ func TestDreamsOfAKeyStayInItsBounds(t *testing.T) {
 	sent := w.sentSince(from, "")
 	w.hasOnly("the dream of the key", sent, shop.may)
 	if !strings.Contains(strings.Join(sent, "\n"), inShop.canary) {
-		t.Errorf("the conversation of the key is not dreamed of, in %d requests", len(sent))
+		t.Errorf("the dream did not read the conversation of the key, in %d requests", len(sent))
 	}
 	from = w.model.count()
 	_, err = w.own.Memory.Dream(t.Context(), wire.MemoryPlace{Agent: "main", Scope: wire.MemoryOfAgent}, wire.DreamOrder{})

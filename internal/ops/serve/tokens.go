@@ -20,7 +20,7 @@ func (h *Instance) openTokens() (*token.Book, error) {
 	if h.cluster == nil || !h.cluster.Shared() {
 		return token.Open(ctx, file, h.o.Clock)
 	}
-	values, err := h.cluster.Values(ctx, "TOKENS", "who is let in; hashes only")
+	values, err := h.cluster.Values(ctx, "TOKENS", "access tokens; hashes only")
 	if err != nil {
 		return nil, err
 	}

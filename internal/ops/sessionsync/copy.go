@@ -158,7 +158,7 @@ func decodeLine(line []byte) (item, firn.Entry, firn.Glance, error) {
 	return it, e, glance, err
 }
 
-// isRecord reports whether an entry is no part of the conversation, wherever it is in the tree.
+// isRecord reports whether an entry is not part of the conversation, wherever it is in the tree.
 func isRecord(e *firn.Entry) bool {
 	switch b := e.Body.(type) {
 	case *firn.Title, *firn.Label, *firn.Tombstone:

@@ -17,8 +17,9 @@ import (
 	"firn.dev/wire"
 )
 
-// Sizes of what is published: a piece is closed when its text exceeds pieceBytes, and a
-// manifest is written when its pieces exceed commitBytes. A cut costs at most that much work.
+// Limits of pieces and manifests: a piece is closed when its text exceeds pieceBytes, and a
+// manifest is written when its pieces exceed commitBytes. An interrupted sync repeats at most
+// that much work.
 const (
 	pieceBytes  = 4 << 20
 	commitBytes = 64 << 20
@@ -53,7 +54,7 @@ func (r *run) push(ctx context.Context) error {
 		r.st.Pieces = nil
 		clear(r.st.Marks)
 		clear(r.st.Notes)
-		for id, p := range r.st.Sessions { // what is known about exclusion stays
+		for id, p := range r.st.Sessions { // the list of excluded sessions stays
 			r.st.Sessions[id] = published{Excluded: p.Excluded, Removed: p.Removed, Names: p.Names}
 		}
 		clear(r.there) // a base must contain everything
@@ -166,7 +167,7 @@ func (r *run) publish(ctx context.Context, o *outbox, h store.Holding) error {
 	return nil
 }
 
-// replaced records that a session is not a continuation of what was published. It is compared
+// replaced records that a session does not continue its published version. It is compared
 // with the whole target in this sync, or in the next one if this one is interrupted.
 func (r *run) replaced(id firn.ID, before published) {
 	r.problem("session %s was replaced by another copy, perhaps from a backup; it was compared with the target again", id)
@@ -189,8 +190,8 @@ func (c *copyOf) sumOfIDs(n int) string {
 	return hex.EncodeToString(h.Sum(nil)[:8])
 }
 
-// correctNames makes lists show the title and tags that all machines elect. If it fails, a
-// later sync does it.
+// correctNames sets the titles and tags in lists to those that all machines elect. If it
+// fails, a later sync repeats it.
 func (r *run) correctNames(ctx context.Context, id firn.ID) {
 	end, err := r.Local.End(ctx, id)
 	if err == nil {
@@ -201,8 +202,8 @@ func (r *run) correctNames(ctx context.Context, id firn.ID) {
 	}
 }
 
-// unpublished reports which entries are to be published, if the first n are on the target,
-// and those in there.
+// unpublished reports which entries still have to be published if the first n, and those in
+// there, are on the target.
 func (c *copyOf) unpublished(n int, there map[firn.EntryID]bool) []bool {
 	before, now := c.travels(n), c.travels(len(c.items))
 	for i := range now {
@@ -411,8 +412,8 @@ func (o *outbox) writeManifest(ctx context.Context, base int) error {
 	return o.recordState()
 }
 
-// recordState records what is on the target now. A session whose last piece is not written yet is
-// not among it.
+// recordState records what is on the target now. It leaves out a session whose last piece is
+// not written yet.
 func (o *outbox) recordState() error {
 	if len(o.text) > 0 || len(o.pieces) > 0 {
 		return nil

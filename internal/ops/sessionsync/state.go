@@ -163,7 +163,7 @@ func (s *state) label(machine string, own *Config) string {
 	return name
 }
 
-// idPart is the number of characters of a machine's ID that tell machines of one name apart.
+// idPart is the number of characters of a machine's ID that distinguish machines of one name.
 const idPart = 6
 
 func (s *state) nameOf(machine string, own *Config) string {

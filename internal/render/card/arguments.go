@@ -56,7 +56,7 @@ func firstNamed(pairs ...string) string {
 }
 
 // partsUsed are the members of the items of lists that are shown. The active form of a todo
-// is its text in other words.
+// repeats its text and is left out.
 var partsUsed = map[string][]string{
 	"edits": {"old_string", "new_string", "old_text", "new_text", "oldText", "newText"},
 	"todos": {"content", "step", "status", "activeForm"},

@@ -34,8 +34,8 @@ type Options struct {
 	// Image, if not nil, returns the address of an image instead of the gateway's; empty if
 	// there is none.
 	Image func(n int, image firn.Image) string
-	// Calls are the blocks of known calls by their IDs. They tell the tool of a result that
-	// does not name it.
+	// Calls are the blocks of known calls by their IDs. They give the tool of a result that does
+	// not name it.
 	Calls map[string]wire.Block
 }
 

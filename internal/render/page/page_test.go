@@ -83,17 +83,17 @@ func TestNoSecretOnPage(t *testing.T) {
 	body := strings.Repeat("aB3dE5gH", 5)
 	ghp, half := "ghp_"+body, "E5gHaB3d"
 	for name, text := range map[string]string{
-		"an environment":       "HOME=/x\nGITHUB_TOKEN=" + body + "\nMY_SECRET=" + body + "\nAWS_SESSION_TOKEN=" + body + "\nDB_PASS=" + body + "\nOPENAI_KEY=" + body,
-		"in colors":            "ghp_\x1b[0m" + body + " password\x1b[0m: \x1b[32m" + body + "\x1b[0m",
-		"written over":         "ghp_\rghp_" + body + "\r\n",
-		"firn's own":           "firn_" + body + "abc /login#" + strings.Repeat("ABCDE234", 3) + "AB Cookie: firn-7931=firn_" + body + "abc",
-		"behind bold":          "**Password:** " + body,
-		"escaped":              "ghp\\_" + body,
-		"behind much space":    strings.Repeat(" ", 2540) + ghp,
-		"behind empty lines":   strings.Repeat("\n", 2545) + ghp,
-		"at the end of a line": strings.Repeat("words and ", 15) + ghp,
-		"in code":              "```yaml\npassword: \"" + body + "\"\n```\n\n    export A_TOKEN=" + body,
-		"in a table":           "| a | b |\n|---|---|\n| x | `" + ghp + "` |",
+		"an environment":         "HOME=/x\nGITHUB_TOKEN=" + body + "\nMY_SECRET=" + body + "\nAWS_SESSION_TOKEN=" + body + "\nDB_PASS=" + body + "\nOPENAI_KEY=" + body,
+		"in colors":              "ghp_\x1b[0m" + body + " password\x1b[0m: \x1b[32m" + body + "\x1b[0m",
+		"written over":           "ghp_\rghp_" + body + "\r\n",
+		"firn's own":             "firn_" + body + "abc /login#" + strings.Repeat("ABCDE234", 3) + "AB Cookie: firn-7931=firn_" + body + "abc",
+		"after bold":             "**Password:** " + body,
+		"escaped":                "ghp\\_" + body,
+		"after much white space": strings.Repeat(" ", 2540) + ghp,
+		"after empty lines":      strings.Repeat("\n", 2545) + ghp,
+		"at the end of a line":   strings.Repeat("words and ", 15) + ghp,
+		"in code":                "```yaml\npassword: \"" + body + "\"\n```\n\n    export A_TOKEN=" + body,
+		"in a table":             "| a | b |\n|---|---|\n| x | `" + ghp + "` |",
 	} {
 		raw, err := json.Marshal(map[string]string{"command": text, "other": text})
 		if err != nil {
@@ -222,7 +222,7 @@ func TestStreams(t *testing.T) {
 		t.Errorf("%v after %d bytes", err, out.n)
 	}
 	if err := page.Write(broken{}, page.About{}, items()); err == nil {
-		t.Error("a page that cannot be written is no error")
+		t.Error("a page that cannot be written is not an error")
 	}
 }
 

@@ -66,8 +66,8 @@ func WrapAll(lines []string, width int) []string {
 	return rows
 }
 
-// hanging returns the indentation of the rows after the first: that of the line, behind its
-// sign if it has one.
+// hanging returns the indentation of the rows after the first: that of the line, after its
+// bullet or number if it has one.
 func hanging(line string, width int) string {
 	plain, _, rest := cutStyle(line)
 	if plain == "" {
@@ -91,7 +91,7 @@ type wrapping struct {
 	width int
 	hang  string
 	rows  []string
-	// row is the current row and used its columns; gap are the spaces behind it.
+	// row is the current row and used its columns; gap are the spaces after it.
 	row  strings.Builder
 	used int
 	gap  string

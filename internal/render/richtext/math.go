@@ -103,7 +103,7 @@ func isWordBefore(block text.Reader) bool {
 	return unicode.IsLetter(r) || unicode.IsNumber(r)
 }
 
-// findMath returns the formula at the reader's position and advances behind it, or nil.
+// findMath returns the formula at the reader's position and advances past it, or nil.
 func findMath(block text.Reader, pc parser.Context, opening, closing []byte) ast.Node {
 	failed, _ := pc.Get(searches).(int)
 	if failed > mostSearches {

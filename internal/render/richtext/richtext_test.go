@@ -63,7 +63,7 @@ func unsafe(text string) string {
 				}
 			}
 			if token.Data == "a" && token.Type == html.StartTagToken && !strings.Contains(token.String(), `rel="noopener noreferrer nofollow"`) {
-				return "a link that tells: " + token.String()
+				return "a link with a text: " + token.String()
 			}
 		}
 	}

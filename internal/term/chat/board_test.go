@@ -321,5 +321,5 @@ func TestFormats(t *testing.T) {
 	if got := fmt.Sprintf("%q", asked); got != `["a file.jsonl" " out.jsonl"]` {
 		t.Errorf("requested was %s", got)
 	}
-	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs an argument: /export [FORMAT] [FILE]", "firn: there is no tool abacus: not found", "/handoff needs an argument")
+	says(t, s.err.String(), "wrote file.jsonl\nall of it [2J\n", "/export needs an argument: /export [FORMAT] [FILE]", "firn: there is no tool abacus", "/handoff needs an argument")
 }

@@ -117,7 +117,7 @@ func (r *running) lastLines() []string {
 	return lines[max(len(lines)-runningLines, 0):]
 }
 
-// lastScreens returns the text behind the last carriage return of each line, as a terminal
+// lastScreens returns the text after the last carriage return of each line, as a terminal
 // shows progress bars.
 func lastScreens(text string) string {
 	lines := strings.Split(strings.ReplaceAll(text, "\r\n", "\n"), "\n")

@@ -132,7 +132,7 @@ func TestTermination(t *testing.T) {
 
 // TestOutputFails checks that the turn is stopped if answers can no longer be written.
 func TestOutputFails(t *testing.T) {
-	broken := errors.New("nobody is there")
+	broken := errors.New("no session")
 	s := play(t, func(o *Options) { o.Stdout = writer(func([]byte) (int, error) { return 0, broken }) },
 		scripted.Hang(1, scripted.Reply("one two three four five six seven")))
 	s.types("hello")

@@ -78,7 +78,7 @@ func TestExitCodes(t *testing.T) {
 		}
 		want := `{"error":{"kind":"` + c.kind + `",`
 		if text := stderr.String(); c.kind == "" && text != "" || !strings.HasPrefix(text, want) && c.kind != "" {
-			t.Errorf("of %v is said %q, want %s", c.err, text, want)
+			t.Errorf("the description of %v is %q, want %s", c.err, text, want)
 		}
 	}
 }

@@ -68,7 +68,7 @@ func TestFailedStep(t *testing.T) {
 func TestOutputFails(t *testing.T) {
 	temp := t.TempDir()
 	t.Setenv("TMPDIR", temp)
-	deaf := errors.New("nobody listens")
+	deaf := errors.New("no listener")
 	_, err := demo.Run(t.Context(), demo.Options{Open: open, OnLine: func(demo.Line) error { return deaf }})
 	if !errors.Is(err, deaf) {
 		t.Errorf("the error is %v", err)

@@ -55,7 +55,7 @@ func (f *frame) draw(rows []string, width, height, y, x int) string {
 			next = rows[i]
 		}
 		if old != next {
-			// Clearing behind a full row would erase its last character in some terminals.
+			// Clearing after a full row would erase its last character in some terminals.
 			fmt.Fprintf(&b, "\x1b[%d;1H%s%s", i+1, clearToEnd, next)
 		}
 	}

@@ -134,7 +134,7 @@ func (p picture) fit(most int) picture {
 	return picture{rows, p.y - from, p.x}
 }
 
-// underCursor puts a space under a cursor that stands behind its row. Terminals that rewrap
+// underCursor puts a space under a cursor that is after the end of its row. Terminals that rewrap
 // rows when they are resized agree where a written cell goes, but not where a cursor goes
 // that is on none: the painter would go up too far and erase printed lines.
 func (p picture) underCursor(width int) picture {

@@ -438,7 +438,7 @@ func TestDoorErrors(t *testing.T) {
 	_, err := d.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "gpt-17", Messages: hello})
 	var failure *openai.Error
 	if !errors.As(err, &failure) || failure.Code != "model_not_found" || failure.Param != "model" || failure.Type != "invalid_request_error" || failure.StatusCode != http.StatusNotFound {
-		t.Errorf("a model that there is not: %v", err)
+		t.Errorf("a model that does not exist: %v", err)
 	}
 	_, err = d.Chat.Completions.New(t.Context(), openai.ChatCompletionNewParams{Model: "main", Messages: hello, N: openai.Int(3)})
 	if !errors.As(err, &failure) || failure.Param != "n" {

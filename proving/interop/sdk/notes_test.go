@@ -48,7 +48,7 @@ func chatNotes() map[string][]note {
 			{"usage input 120 output 181 read 0 write 0", "usage input 480 output 152 read 0 write 0", counting + "; what was thought is only in the total"},
 		},
 		"groq":            {{"usage input 38 output 4 read 0 write 0", "", "Groq tells the usage in a place of its own"}},
-		"legacy_function": {{`call call_1 ls {"a":1}`, "", "the SDK does not gather calls of the old kind"}, {"stop toolUse", "stop stop", "nor does it see that there is one"}},
+		"legacy_function": {{`call call_1 ls {"a":1}`, "", "the SDK does not gather calls of the old kind"}, {"stop toolUse", "stop stop", "and the model is not informed of it"}},
 		"mistral": {
 			{`thinking "It is a tool." thinking`, "", "Mistral sends content in pieces"},
 			{`text "I look."`, `text "[{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":\"It is a \"}]}][{\"type\":\"thinking\",\"thinking\":[{\"type\":\"text\",\"text\":\"tool.\"}]}][{\"type\":\"text\",\"text\":\"I look.\"}]"`, "the SDK takes their JSON for text"},
@@ -64,7 +64,7 @@ func chatNotes() map[string][]note {
 		},
 		"odd_arguments": {
 			{`call c1 ls {"a":1}`, `call c1 ls "{\"a\":1}"`, "arguments that are JSON in JSON can only mean one thing"},
-			{`call c2 ls {"invalid":"ls -la"}`, `call c2 ls ls -la`, "what is no JSON is kept so that a log can hold it"},
+			{`call c2 ls {"invalid":"ls -la"}`, `call c2 ls ls -la`, "invalid JSON is stored in a form that a log can contain"},
 			{`call call_3 ls {}`, `call c2 ls null`, "the server gives two calls the same id"},
 		},
 		"ollama_old_tools": {

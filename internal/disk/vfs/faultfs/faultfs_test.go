@@ -189,7 +189,7 @@ func TestFaultCounts(t *testing.T) {
 			t.Errorf("sync %d: %v", i, err)
 		}
 	}
-	write(t, file, "other kinds go on")
+	write(t, file, "other kinds still succeed")
 }
 
 func TestPowerOff(t *testing.T) {

@@ -183,7 +183,7 @@ func testStat(t *testing.T, e *env) {
 		t.Errorf("%+v", named)
 	}
 	if named.Same(e.stat("b")) || !named.Same(open) {
-		t.Error("Same does not tell files apart")
+		t.Error("Same does not distinguish files")
 	}
 	if root := e.stat("."); !root.Mode.IsDir() {
 		t.Errorf("directory: %+v", root)

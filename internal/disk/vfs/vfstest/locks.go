@@ -23,7 +23,7 @@ func testLock(t *testing.T, e *env) {
 	e.tryLock(a, true)
 	e.tryLock(b, false)
 	e.tryLock(other, true)
-	e.write(b, "the lock keeps nobody from writing")
+	e.write(b, "a lock does not prevent writes")
 	e.ok(b.Unlock()) // not held by b, so nothing is released
 	e.tryLock(b, false)
 	e.ok(a.Unlock())

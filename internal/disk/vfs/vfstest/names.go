@@ -46,7 +46,7 @@ func testReadDir(t *testing.T, e *env) {
 	info, err := entries[1].Info()
 	e.ok(err)
 	if info.Name() != "b" || info.Size() != 5 || info.Mode() != 0o600 || info.ModTime().IsZero() {
-		t.Errorf("entry tells %v", info)
+		t.Errorf("the entry has %v", info)
 	}
 	if _, err := e.ReadDir(e.path("none")); !errors.Is(err, fs.ErrNotExist) {
 		t.Errorf("list of nothing: %v", err)

@@ -1,9 +1,9 @@
-// Keys that are pressed before a session's page knows whether its composer takes them.
+// Buffers the keys that are pressed before a session's page has loaded its composer.
 let held: KeyboardEvent[] | undefined;
 let limit = 0;
 
-// holdKeys keeps the keys that are pressed from now on, until releaseKeys. A page that never
-// finishes loading loses nothing but its shortcuts for a while.
+// holdKeys keeps the keys that are pressed from now on, until releaseKeys is called or 10
+// seconds have passed.
 export function holdKeys(): void {
   held ??= [];
   clearTimeout(limit);

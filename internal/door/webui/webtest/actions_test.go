@@ -160,12 +160,12 @@ func TestHiddenTab(t *testing.T) {
 	p.text("Before ")
 	b.once("Before")
 	b.setVisible(false)
-	b.deaf()
+	b.noStream()
 	p.text("meanwhile ")
 	b.setVisible(true)
 	b.once("Before meanwhile")
 	b.setVisible(false)
-	b.deaf()
+	b.noStream()
 	p.text("after.")
 	p.end()
 	b.setVisible(true)
@@ -174,8 +174,8 @@ func TestHiddenTab(t *testing.T) {
 	b.wait(a("button", "Send"))
 }
 
-// deaf waits until the page has no open stream.
-func (b *tab) deaf() {
+// noStream waits until the page has no open stream.
+func (b *tab) noStream() {
 	b.t.Helper()
 	ctx, cancel := context.WithTimeout(b.ctx, patience)
 	defer cancel()

@@ -104,7 +104,7 @@ func TestTabOrder(t *testing.T) {
 		b.key("\t")
 		b.wait(`document.activeElement !== document.body && webtest.visible(document.activeElement)`)
 		if !get[bool](b, `(() => { const s = getComputedStyle(document.activeElement); return document.activeElement.matches(":focus-visible") && (s.outlineStyle !== "none" || s.boxShadow !== "none" || s.borderColor !== "") })()`) {
-			t.Errorf("one cannot see that %s has the focus", get[string](b, `document.activeElement.outerHTML.slice(0, 100)`))
+			t.Errorf("the focus of %s is not visible", get[string](b, `document.activeElement.outerHTML.slice(0, 100)`))
 		}
 	}
 }
@@ -145,7 +145,7 @@ func TestReadOnly(t *testing.T) {
 		b.open(path)
 		b.settled()
 		if offers := get[[]string](b, writing); len(offers) > 0 {
-			t.Errorf("%s offers %q to somebody who may only look", path, offers)
+			t.Errorf("%s offers %q to a read-only user", path, offers)
 		}
 	}
 	b.open(toSession(id))
@@ -153,11 +153,11 @@ func TestReadOnly(t *testing.T) {
 	b.clickOn(entry("A question to look at.") + `.querySelector("button[aria-haspopup=menu]")`)
 	b.wait(a("menuitem", "Copy link"))
 	if offers := get[[]string](b, writing); len(offers) > 0 {
-		t.Errorf("the menu of an entry offers %q to somebody who may only look", offers)
+		t.Errorf("the menu of an entry offers %q to a read-only user", offers)
 	}
 	b.allow("403")
 	if status := get[int](b, `fetch("/v1/sessions", {method: "POST", headers: {"X-Firn": "web", "Content-Type": "application/json"}, body: "{}"}).then((r) => r.status)`); status != 403 {
-		t.Errorf("a session was made by somebody who may only look: %d", status)
+		t.Errorf("a read-only user created a session: status %d", status)
 	}
 }
 

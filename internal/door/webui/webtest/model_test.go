@@ -132,7 +132,7 @@ func (m *model) plays(t *testing.T, name string) *part {
 	case p := <-m.queue(name):
 		return p
 	case <-ctx.Done():
-		t.Fatalf("nobody asked the model to play %s", name)
+		t.Fatalf("the model was not called for %s", name)
 		return nil
 	}
 }

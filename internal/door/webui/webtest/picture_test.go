@@ -17,7 +17,7 @@ import (
 	"github.com/chromedp/chromedp"
 )
 
-var takePictures = flag.Bool("pictures", false, "write the pictures of docs/pictures anew")
+var takePictures = flag.Bool("pictures", false, "rewrite the pictures of docs/pictures")
 
 // largestPicture is the maximum size in bytes of a picture in the repository.
 const largestPicture = 200 << 10

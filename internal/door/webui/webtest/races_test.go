@@ -79,7 +79,7 @@ func TestLogoutWhileSending(t *testing.T) {
 		});
 		return true;
 	})()`)
-	b.send("Nobody else's business.")
+	b.send("Private.")
 	b.holds()
 	const kept = `Object.values(sessionStorage).join().includes("business")`
 	b.wait(kept)

@@ -114,7 +114,7 @@ func (b *tab) slowly(path, needs string) {
 	b.open(path)
 	b.wait(skeleton)
 	b.injectAxe()
-	b.violations("main", path, allRules) // a skeleton has no text, hence no contrast
+	b.violations("main", path, allRules) // a skeleton has no text and so no contrast
 	if get[bool](b, `!!`+problem) {
 		b.t.Error("a slow answer is an error")
 	}

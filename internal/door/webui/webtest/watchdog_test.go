@@ -255,5 +255,5 @@ func (b *tab) awaitFault(words string) {
 		// Faults send no notification; a page that responds has processed its events.
 		get[int](b, "1")
 	}
-	b.t.Fatalf("nobody noticed %q, only %q", words, b.watch.found)
+	b.t.Fatalf("%q was not reported, only %q", words, b.watch.found)
 }

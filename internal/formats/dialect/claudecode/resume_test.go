@@ -39,7 +39,7 @@ func resumed(t testing.TB, data []byte, old bool) []string {
 	for raw := range bytes.Lines(data) {
 		var l theirLine
 		if err := json.Unmarshal(raw, &l); err != nil {
-			t.Fatalf("a line that is no JSON: %v in %s", err, raw)
+			t.Fatalf("a line that is not JSON: %v in %s", err, raw)
 		}
 		if l.Type == "last-prompt" {
 			named = l.LeafUUID

@@ -67,7 +67,7 @@ func TestPaths(t *testing.T) {
 		"a sidechain first":        {"user x - isSidechain=true\nuser a -\nassistant b a\nuser z x isSidechain=true", "a b"},
 		"results aside":            {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nuser s b result=2\nassistant c s", "a b r s c"},
 		"the first one continues":  {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nuser s b result=2\nassistant c r", "a b s r c"},
-		"a piece behind a result":  {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nassistant c r id=m call=3\nuser s b result=2\nuser u c result=3\nuser v u", "a r c b s u v"},
+		"a piece after a result":   {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nassistant c r id=m call=3\nuser s b result=2\nuser u c result=3\nuser v u", "a r c b s u v"},
 		"a late result":            {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r b result=2\nuser c r\nuser s a result=1", "a b r c s"},
 		"results at the end":       {"assistant a - id=m call=1\nassistant b a id=m call=2\nuser r a result=1\nuser s b result=2", "a b r s"},
 		"a piece off the chain":    {"assistant a - id=m\nassistant b a id=m\nuser c a", "a b c"},

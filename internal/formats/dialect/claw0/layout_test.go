@@ -78,7 +78,7 @@ func TestTranscripts(t *testing.T) {
 		}
 	}
 	if n != len(all) {
-		t.Errorf("behind a damaged index there are %d sessions, want %d", n, len(all))
+		t.Errorf("with a damaged index there are %d sessions, want %d", n, len(all))
 	}
 }
 

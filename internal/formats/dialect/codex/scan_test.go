@@ -14,7 +14,7 @@ import (
 	"firn.dev/internal/formats/dialect"
 )
 
-var update = flag.Bool("update", false, "write the golden files anew")
+var update = flag.Bool("update", false, "rewrite the golden files")
 
 // fixtures returns the files of the corpus by name.
 func fixtures(t testing.TB) map[string][]byte {

@@ -157,7 +157,7 @@ func (s subject) glance(entry firn.Entry) {
 		s.errorf("Glance is %+v, the entry says %+v", got, want)
 	}
 	if got.NoParent && got.Parent != "" {
-		s.errorf("Glance tells of the parent %q and of none", got.Parent)
+		s.errorf("Glance has the parent %q and NoParent", got.Parent)
 	}
 }
 

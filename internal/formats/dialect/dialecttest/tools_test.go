@@ -150,9 +150,9 @@ func TestToolSuiteFindsBrokenPromises(t *testing.T) {
 		tool simple
 		want string // part of the expected failure; empty if none is expected
 	}{
-		"whole":                {simple{}, ""},
-		"a loss that it tells": {simple{lose: true}, ""},
-		"nothing printed":      {simple{print: func(int, simpleLine) *simpleLine { return nil }}, "reads otherwise"},
+		"whole":           {simple{}, ""},
+		"a reported loss": {simple{lose: true}, ""},
+		"nothing printed": {simple{print: func(int, simpleLine) *simpleLine { return nil }}, "reads otherwise"},
 		"the last left out": {simple{print: func(n int, l simpleLine) *simpleLine {
 			if n == 5 {
 				return nil

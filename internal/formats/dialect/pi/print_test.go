@@ -141,7 +141,7 @@ func TestPrintLosses(t *testing.T) {
 		entries     []firn.Entry
 	}{
 		{"an answer to an earlier message", "answers to earlier messages", []firn.Entry{user("a", "", "A"), answered}},
-		{"an automatic title behind one of the user", "automatic titles", []firn.Entry{user("a", "", "A"), title("x", "mine", firn.SourceUser), title("y", "made", firn.SourceAuto)}},
+		{"an automatic title after the user's", "automatic titles", []firn.Entry{user("a", "", "A"), title("x", "mine", firn.SourceUser), title("y", "made", firn.SourceAuto)}},
 		{"a session as a whole", "hidden sessions", []firn.Entry{user("a", "", "A"), hide("t", "a", "s")}},
 		{"a message", "hidden entries", []firn.Entry{user("a", "", "A"), hide("t", "a", "a")}},
 		{"a compaction", "hidden entries", []firn.Entry{user("a", "", "A"), compaction, hide("t", "c", "c")}},

@@ -14,8 +14,8 @@ import (
 	"firn.dev/internal/formats/history/opencode"
 )
 
-// schema is the part of the schema of opencode 1.18.33 that holds sessions, session the rows
-// that it wrote for a prompt with one call of a tool.
+// schema holds the tables for sessions of opencode 1.18.33, and session the rows that it wrote
+// for a prompt with one tool call.
 const schema = `
 create table session (id text primary key, project_id text not null, parent_id text, slug text not null, directory text not null, title text not null, version text not null, time_created integer not null, time_updated integer not null, time_archived integer);
 create table message (id text primary key, session_id text not null, time_created integer not null, time_updated integer not null, data text not null);
@@ -144,7 +144,7 @@ func TestDeleted(t *testing.T) {
 	}
 }
 
-// TestDamage checks that a database that cannot be read costs only itself.
+// TestDamage checks that a database that cannot be read does not affect the others.
 func TestDamage(t *testing.T) {
 	home := t.TempDir()
 	historytest.Database(t, home, "opencode.db", schema+session)

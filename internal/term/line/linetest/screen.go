@@ -267,7 +267,7 @@ func (s *Screen) Resize(width, height int) {
 		}
 		at := i == s.y
 		whole = append(whole, r.cells...)
-		if at && x >= len(whole) { // behind the row: tmux keeps the cursor on it, others do not
+		if at && x >= len(whole) { // past the end of the row: tmux keeps the cursor on it, others do not
 			y = len(rows) + max(len(whole)-1, 0)/width
 			x = min(x-(y-len(rows))*width, width-1)
 		} else if at {

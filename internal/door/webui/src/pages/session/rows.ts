@@ -59,7 +59,7 @@ export function rowsOf(items: readonly Item[], notes: boolean, at: string): Row[
       continue;
     }
     if (row.kind === "entry") {
-      row.same = !row.day && !!spoke && goesOn(spoke, row);
+      row.same = !row.day && !!spoke && continues(spoke, row);
       spoke = row;
     }
     for (const block of item.card?.blocks ?? []) {
@@ -140,8 +140,8 @@ function speaker(row: Row): string {
   return [c.role === "tool" ? "assistant" : c.role, c.sender, c.model].join(" ");
 }
 
-// goesOn reports whether a row needs no header.
-function goesOn(before: Row, row: Row): boolean {
+// continues reports whether a row needs no header.
+function continues(before: Row, row: Row): boolean {
   const card = row.items[0]!.card!;
   return !card.label && !card.note && !card.masked && speaker(before) === speaker(row) && before.items[0]!.out === row.items[0]!.out;
 }
