@@ -60,10 +60,14 @@ func Find(ctx context.Context, user string, tools []dialect.Tool, others map[dia
 func EnclosingHome(dir, user string, tools []dialect.Tool, others map[dialect.Name]string, found []Found) (home string, ok bool) {
 	var all []string
 	for _, tool := range tools {
-		all = append(all, homes(user, tool, others)...)
+		if !inProjects(tool) {
+			all = append(all, homes(user, tool, others)...)
+		}
 	}
 	for _, f := range found {
-		all = append(all, f.Home)
+		if !inProjects(f.Tool) {
+			all = append(all, f.Home)
+		}
 	}
 	dir = resolved(dir)
 	for _, home := range all {
@@ -72,6 +76,13 @@ func EnclosingHome(dir, user string, tools []dialect.Tool, others map[dialect.Na
 		}
 	}
 	return "", false
+}
+
+// inProjects reports whether the folders of a tool are directories of projects, in which
+// others may write.
+func inProjects(tool dialect.Tool) bool {
+	f, ok := tool.Layout().(dialect.Finder)
+	return ok && f.InProjects()
 }
 
 // resolved returns a path with symbolic links resolved, as far as it exists.
@@ -96,6 +107,9 @@ func homes(user string, tool dialect.Tool, others map[dialect.Name]string) []str
 	}
 	if f, ok := tool.Layout().(dialect.Finder); ok {
 		for _, home := range f.FindHomes(os.DirFS(user)) {
+			if !filepath.IsAbs(home) {
+				home = filepath.Join(user, filepath.FromSlash(home))
+			}
 			if !slices.Contains(list, home) {
 				list = append(list, home)
 			}

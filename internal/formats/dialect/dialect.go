@@ -38,10 +38,11 @@ const (
 	Goose    Name = "goose"
 	Cline    Name = "cline"
 	Hermes   Name = "hermes"
+	Aider    Name = "aider"
 )
 
 // recordTools lists them.
-var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline, Hermes}
+var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline, Hermes, Aider}
 
 // Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {

@@ -133,6 +133,10 @@ type Stamper interface {
 // Finder is a [Layout] of a tool that records where its homes are, such as one for each
 // project. Use a type assertion to find out whether a layout implements it.
 type Finder interface {
-	// FindHomes returns the absolute paths of homes, in addition to the usual ones.
+	// FindHomes returns the paths of homes, absolute or relative to the user's home directory,
+	// in addition to the usual ones.
 	FindHomes(user fs.FS) []string
+	// InProjects reports whether the homes are directories of projects, which are not the
+	// tool's own.
+	InProjects() bool
 }

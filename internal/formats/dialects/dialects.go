@@ -21,6 +21,7 @@ import (
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/internal/formats/dialect/openclaw"
 	"firn.dev/internal/formats/dialect/pi"
+	"firn.dev/internal/formats/history/aider"
 	"firn.dev/internal/formats/history/cline"
 	"firn.dev/internal/formats/history/copilot"
 	"firn.dev/internal/formats/history/crush"
@@ -44,7 +45,7 @@ func Others() []dialect.Tool { return All()[1:] }
 
 // ReadOnly lists the tools whose sessions firn reads but does not write.
 func ReadOnly() []dialect.Tool {
-	return []dialect.Tool{opencode.New(), gemini.New(), copilot.New(), crush.New(), goose.New(), cline.New(), hermes.New()}
+	return []dialect.Tool{opencode.New(), gemini.New(), copilot.New(), crush.New(), goose.New(), cline.New(), hermes.New(), aider.New()}
 }
 
 // Readable lists all tools whose sessions firn reads, firn itself first.

@@ -87,8 +87,10 @@ type Format struct {
 	// Homes are the usual homes, relative to the user's home directory.
 	Homes []string
 	// FindHomes returns the paths of further homes, which the tool recorded below the user's
-	// home directory; it may be nil.
+	// home directory, or relative paths there; it may be nil.
 	FindHomes func(user fs.FS) []string
+	// InProjects is set if the homes are directories of projects, which are not the tool's own.
+	InProjects bool
 	// Source finds sessions; Decoder returns a decoder for one of them.
 	Source  Source
 	Decoder func() Decoder

@@ -35,6 +35,9 @@ func (l layout) FindHomes(user fs.FS) []string {
 	return l.format.FindHomes(user)
 }
 
+// InProjects implements [dialect.Finder].
+func (l layout) InProjects() bool { return l.format.InProjects }
+
 // Owns reports whether a directory is a home of the tool.
 func (l layout) Owns(home fs.FS) bool { return l.format.Source.Owns(home) }
 
