@@ -16,7 +16,7 @@ import (
 func TestChatAtATerminal(t *testing.T) {
 	home, server := t.TempDir(), newSlowServer(t)
 	c := terminalChat(t, home, server, "-m", "openai/slow")
-	c.out.Await("0 turns")
+	c.out.Await("new session")
 	c.out.Await("› ")
 	c.types("hello")
 	c.out.Await("one two ")

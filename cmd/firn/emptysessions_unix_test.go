@@ -57,7 +57,7 @@ func TestEmptyChatLeavesNothing(t *testing.T) {
 			serveHome(t, home)
 		}
 		c := startChat(t, home, server)
-		c.err.Await("0 turns")
+		c.err.Await("new session")
 		c.kill()
 		for _, input := range []string{"", "/status\n/new\n/window\n/model\n/quit\n", "/new\n/new\n/new\n"} {
 			c.next(input, 0)

@@ -69,7 +69,7 @@ func TestTerminalColorsAndCharset(t *testing.T) {
 		cmd := exec.Command("firn", "chat", "--new", "-m", "firn/offline")
 		cmd.Env = append(append(os.Environ(), "FIRN_HOME="+home, "FIRN_MODEL=", "TERM=xterm-256color", "NO_COLOR=", "LC_ALL=C.UTF-8", "COLORFGBG="), env...)
 		w := runOnBackground(t, home, cmd, 80, 24, background)
-		w.sees("0 turns")
+		w.sees("new session")
 		w.AwaitThat(t, "the terminal has answered", w.Answered)
 		w.press("/nonsense\rwhat is 6*7?\r")
 		w.sees("42")

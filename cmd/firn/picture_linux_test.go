@@ -35,7 +35,7 @@ func (w *window) story(home string) {
 	w.t.Helper()
 	w.AwaitThat(w.t, "the shell waits", func() bool { return w.String() == "$\n" })
 	w.press("firn chat\r")
-	w.sees("0 turns")
+	w.sees("new session")
 	w.shows("›")
 	w.Scene()
 	w.press("My name is Ada. I go to Oslo in May, by train.\r")

@@ -143,7 +143,7 @@ func (w *window) ends(code int) {
 func TestTerminalTyping(t *testing.T) {
 	home := t.TempDir()
 	w := openWindow(t, home, "")
-	w.sees("0 turns")
+	w.sees("new session")
 	w.shows("›")
 	w.press("Hello, my name is Bob.")
 	w.shows("› Hello, my name is Bob.")

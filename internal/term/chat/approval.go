@@ -17,14 +17,16 @@ import (
 type approvals struct {
 	mu      sync.Mutex
 	waiting []wire.Approval
-	// seen are the calls that were shown, so that none is shown twice.
-	seen map[string]bool
+	// seen are the questions of this turn that were added, so that none is added twice, and
+	// shown the last one that was shown of each call.
+	seen  map[string]bool
+	shown map[string]string
 	// arrived has a value if there may be a new question.
 	arrived chan struct{}
 }
 
 func newApprovals() *approvals {
-	return &approvals{seen: make(map[string]bool), arrived: make(chan struct{}, 1)}
+	return &approvals{seen: make(map[string]bool), shown: make(map[string]string), arrived: make(chan struct{}, 1)}
 }
 
 // add adds a question. It returns false if it was added before.
@@ -52,11 +54,13 @@ func (a *approvals) remove(call string) bool {
 	return len(a.waiting) < before
 }
 
-// clear removes all questions when a turn has ended.
-func (a *approvals) clear() {
+// reset forgets all questions when a turn has ended.
+func (a *approvals) reset() {
 	a.mu.Lock()
 	defer a.mu.Unlock()
 	a.waiting = nil
+	clear(a.seen)
+	clear(a.shown)
 }
 
 // current returns the oldest question.
@@ -69,16 +73,23 @@ func (a *approvals) current() (wire.Approval, bool) {
 	return a.waiting[0], true
 }
 
+// unshown returns the oldest question if it was not shown yet, and marks it as shown. Only
+// one question is on the screen, so that an answer cannot be meant for another one.
+func (a *approvals) unshown() (wire.Approval, bool) {
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	if len(a.waiting) == 0 || a.shown[a.waiting[0].Call] == a.waiting[0].Digest {
+		return wire.Approval{}, false
+	}
+	a.shown[a.waiting[0].Call] = a.waiting[0].Digest
+	return a.waiting[0], true
+}
+
 // showsDiff reports whether the diff of a call was shown with its question.
 func (a *approvals) showsDiff(call string) bool {
 	a.mu.Lock()
 	defer a.mu.Unlock()
-	for seen := range a.seen {
-		if strings.HasPrefix(seen, call) {
-			return true
-		}
-	}
-	return false
+	return a.shown[call] != ""
 }
 
 // approvalPrompt asks the user of a chat about tool calls.
@@ -92,6 +103,7 @@ func (c approvalPrompt) approvalEvent(ctx context.Context, e wire.Event) {
 	case wire.ApprovalAnswered:
 		if a := wire.DataOf[wire.ApprovalAnswer](e); c.approvals.remove(a.Call) {
 			c.screen.note("· %s", answerText(a))
+			c.showNext()
 		}
 	case wire.Gap:
 		c.fetchApprovals(ctx) // a question may have been missed
@@ -122,13 +134,20 @@ func (c approvalPrompt) fetchApprovals(ctx context.Context) bool {
 	return len(all) > 0
 }
 
-// question shows a question. Without a terminal, the call is denied.
+// showNext shows the oldest question, unless it is shown already.
+func (c approvalPrompt) showNext() {
+	if q, ok := c.approvals.unshown(); ok {
+		c.screen.endAnswer()
+		c.showQuestion(q, foldedDiff)
+	}
+}
+
+// question shows a question after those before it. Without a terminal, the call is denied.
 func (c approvalPrompt) question(ctx context.Context, q wire.Approval) {
 	if !c.approvals.add(q) {
 		return
 	}
-	c.screen.endAnswer()
-	c.showQuestion(q, foldedDiff)
+	c.showNext()
 	if c.looping {
 		return // the loop reads the answer
 	}
@@ -158,10 +177,13 @@ func (c approvalPrompt) askNow(ctx context.Context) {
 	}
 }
 
-// showQuestion asks about a call, with at most most lines of its diff.
+// showQuestion asks about a call: with all of its arguments, and with its diff. Of each at most
+// most lines are shown.
 func (c approvalPrompt) showQuestion(q wire.Approval, most int) {
-	what := strings.TrimSpace(prose.Clean(q.Name) + " " + summary(q.Arguments))
+	what := prose.CallTitle(q.Name, q.Arguments)
 	c.screen.lines([]string{c.style(bold, "Allow "+what+"?")})
+	details := prose.CallDetails(q.Name, q.Arguments, q.Diff != "")
+	c.showDetails(what, details, most)
 	if q.Outside != "" {
 		c.screen.lines([]string{c.style(bold, "  outside the workspace: "+prose.Path(q.Outside))})
 	}
@@ -170,8 +192,8 @@ func (c approvalPrompt) showQuestion(q wire.Approval, most int) {
 	if q.Rule != "" {
 		choices += " · a always in this session, p in this project: " + prose.OneLine(q.Rule, 200)
 	}
-	if q.Diff != "" && strings.Count(q.Diff, "\n") > most {
-		choices += " · d whole diff"
+	if strings.Count(q.Diff, "\n") > most || len(details) > most {
+		choices += " · d show all of it"
 	}
 	c.screen.lines([]string{c.style(dimmed, choices)})
 }
@@ -214,6 +236,7 @@ func (c approvalPrompt) sendAnswer(ctx context.Context, q wire.Approval, a wire.
 	if _, err := c.client.Approvals.Answer(ctx, c.id, q.Call, a); err != nil {
 		c.approvals.remove(q.Call)
 		c.reports.Add("the answer was not accepted: " + err.Error())
+		c.showNext()
 		return
 	}
 	if c.approvals.remove(q.Call) {
@@ -222,6 +245,7 @@ func (c approvalPrompt) sendAnswer(ctx context.Context, q wire.Approval, a wire.
 			a.Rule = ""
 		}
 		c.screen.note("· %s", answerText(a))
+		c.showNext()
 	}
 }
 

@@ -83,7 +83,7 @@ func TestBoard(t *testing.T) {
 	d.shows("on disk\n›")
 	want := []string{
 		"› what is 6*7?", "· thought for 0.0 s, 3 words: Let me see.", "I will compute.", "· calc 6*7 … ok, 0.0 s, ", "# It is 42", "", "• one", "• two",
-		"⎇ 1 · scripted/scripted · ▱▱▱▱▱▱▱▱▱▱ 0% of 200k · ",
+		"scripted/scripted · ▱▱▱▱▱▱▱▱▱▱ 0% of 200k · ",
 	}
 	lines := strings.Split(d.screen.All(), "\n")
 	for i, w := range want {

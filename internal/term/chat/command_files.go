@@ -36,8 +36,8 @@ func (c fileCommands) diff(ctx context.Context, rest string) error {
 		most = maxDiffLines
 	}
 	for _, s := range steps {
-		c.screen.lines([]string{fileLine(s)})
-		c.showDiff("/diff "+prose.Clean(s.Path), s.Diff, most)
+		c.screen.lines([]string{c.fileLine(s)})
+		c.showDiff("/diff "+prose.Clean(pathIn(c.o.Workspace, s.Path)), withoutHeader(s.Diff), most)
 	}
 	return nil
 }
@@ -86,15 +86,23 @@ func (c fileCommands) rewindFiles(ctx context.Context, q wire.FileRewind) error 
 		return err
 	}
 	for _, s := range done.Steps {
-		c.screen.lines([]string{fileLine(s)})
+		c.screen.lines([]string{c.fileLine(s)})
 	}
 	return nil
 }
 
+// withoutHeader returns a unified diff without the names of the file.
+func withoutHeader(diff string) string {
+	if at := strings.Index(diff, "\n@@"); strings.HasPrefix(diff, "--- ") && at >= 0 {
+		return diff[at+1:]
+	}
+	return diff
+}
+
 // fileLine describes what happened to a file.
-func fileLine(s wire.FileStep) string {
+func (c fileCommands) fileLine(s wire.FileStep) string {
 	mark := map[wire.FileAction]string{wire.FileCreated: "A", wire.FileDeleted: "D"}[s.Action]
-	line := fmt.Sprintf("  %s %s", cmp.Or(mark, "M"), prose.Clean(s.Path))
+	line := fmt.Sprintf("  %s %s", cmp.Or(mark, "M"), prose.Clean(pathIn(c.o.Workspace, s.Path)))
 	if s.Binary {
 		line += " (binary)"
 	} else if s.Added+s.Removed > 0 {

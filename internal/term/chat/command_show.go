@@ -1,10 +1,8 @@
 package chat
 
 import (
-	"bytes"
 	"cmp"
 	"context"
-	"encoding/json"
 	"fmt"
 	"slices"
 	"strconv"
@@ -70,7 +68,7 @@ func gist(l prose.Line, n int) string {
 	text := m.Text()
 	for _, p := range m.Pieces() {
 		if p.Type == "toolCall" {
-			text += " [calls " + p.Name + " " + summary(p.Arguments) + "]"
+			text += " [calls " + prose.CallTitle(p.Name, p.Arguments) + "]"
 		}
 	}
 	if m.Role == "toolResult" {
@@ -359,28 +357,4 @@ func hitLines(hits []Hit) []string {
 		lines = append(lines, "  "+strings.Join(place, " · "), "    "+prose.OneLine(h.Text, 160))
 	}
 	return lines
-}
-
-// maxSummary is the maximum length of a call's arguments in characters.
-const maxSummary = 60
-
-// summary returns the values of a call's arguments in order, shortened.
-func summary(arguments json.RawMessage) string {
-	d := json.NewDecoder(bytes.NewReader(arguments))
-	if t, err := d.Token(); err != nil || t != json.Delim('{') {
-		return prose.OneLine(string(arguments), maxSummary)
-	}
-	var values []string
-	for d.More() {
-		var value json.RawMessage
-		if _, err := d.Token(); err != nil || d.Decode(&value) != nil {
-			break
-		}
-		var text string
-		if json.Unmarshal(value, &text) != nil {
-			text = string(value)
-		}
-		values = append(values, text)
-	}
-	return prose.OneLine(strings.Join(values, " "), maxSummary)
 }

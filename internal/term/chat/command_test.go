@@ -270,7 +270,7 @@ func TestUnfinished(t *testing.T) {
 		if err := s.c.greet(t.Context()); err != nil {
 			t.Fatal(err)
 		}
-		says(t, s.err.String(), "session "+prose.Short(s.c.id)+" · ", " · scripted/scripted · saved in /the/home", c.want)
+		says(t, s.err.String(), "session "+prose.Short(s.c.id)+" · ", "scripted/scripted · saved in /the/home", c.want)
 		if c.want == "" {
 			silent(t, s.err.String(), "retry")
 		}

@@ -46,6 +46,25 @@ func (c *chat) showDiff(title, diff string, most int) {
 	}
 }
 
+// showDetails prints the first most lines of a call's arguments. Where texts can be folded,
+// Ctrl-O shows all of them.
+func (c *chat) showDetails(title string, details []string, most int) {
+	for i, l := range details {
+		details[i] = "    " + l
+	}
+	f, ok := c.screen.(folder)
+	switch {
+	case len(details) == 0:
+	case ok:
+		f.fold(title, details, most)
+	case len(details) > most+1:
+		rest := fmt.Sprintf("    … %d more lines", len(details)-most)
+		c.screen.lines(append(details[:most:most], styled(c.o.Terminal, dimmed, rest)))
+	default:
+		c.screen.lines(details)
+	}
+}
+
 // diffLines returns a unified diff for display: removed lines red, added ones green. Of a
 // long one the first most lines are returned, and a line with the number of the others.
 func diffLines(t Terminal, diff string, most int) []string {

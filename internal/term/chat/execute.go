@@ -43,7 +43,7 @@ func executedText(done local.Executed, err error) string {
 	case err != nil:
 		return "failed"
 	case done.Cancelled:
-		return callCancelled
+		return "canceled"
 	case done.ExitCode == nil:
 		return "killed"
 	case *done.ExitCode != 0:

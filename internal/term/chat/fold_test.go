@@ -1,6 +1,7 @@
 package chat
 
 import (
+	"encoding/json"
 	"strings"
 	"testing"
 
@@ -96,6 +97,58 @@ func TestUnfoldDiffs(t *testing.T) {
 		d.shows("+the final line")
 		d.press("q")
 		d.screen.AwaitThat(t, "the chat is back", func() bool { return !d.screen.Mode("?1049") })
+	}
+	d.press("\x04")
+	if err := d.wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestQuestionShowsWholeCall checks that a question shows all of a command, however long it is:
+// its end can be what matters.
+func TestQuestionShowsWholeCall(t *testing.T) {
+	d := newBoardTest(t, nil)
+	call := func(command string) wire.Approval {
+		raw, err := json.Marshal(map[string]any{"command": command, "background": true})
+		if err != nil {
+			t.Fatal(err)
+		}
+		return wire.Approval{Call: command, Name: "shell", Arguments: raw}
+	}
+	ask := func(command string) { approvalPrompt{d.c}.showQuestion(call(command), foldedDiff) }
+	ask("echo " + strings.Repeat("x", 150) + "; rm -rf important")
+	d.shows("Allow shell echo xxx")
+	d.shows("rm -rf important")
+	d.shows("y yes")
+	ask("cd one\nrm two")
+	d.shows("Allow shell cd one rm two (in the background)?")
+	d.shows("    cd one")
+	d.shows("    rm two")
+	ask(strings.Repeat("echo line\n", 30) + "rm three")
+	d.shows("11 more lines (Ctrl-O shows all)")
+	d.shows("d show all of it")
+	d.press("\x04")
+	if err := d.wait(); err != nil {
+		t.Error(err)
+	}
+}
+
+// TestOneQuestionAtATime checks that of several calls that wait for approval one is shown, so
+// that an answer is for the question that is seen.
+func TestOneQuestionAtATime(t *testing.T) {
+	d := newBoardTest(t, nil)
+	c := approvalPrompt{d.c}
+	c.looping = true
+	for _, call := range []string{"one", "two", "three"} {
+		c.question(t.Context(), wire.Approval{Call: call, Name: "mail", Digest: call, Arguments: json.RawMessage(`{"to":"` + call + `"}`)})
+	}
+	d.shows("Allow mail one?")
+	for _, next := range [][2]string{{"one", "two"}, {"two", "three"}} {
+		if strings.Contains(d.screen.String(), "Allow mail "+next[1]) {
+			t.Errorf("two questions are shown:\n%s", d.screen.String())
+		}
+		c.approvalEvent(t.Context(), event(t, wire.ApprovalAnswered, wire.ApprovalAnswer{Call: next[0], Decision: wire.ApprovalAllow}))
+		d.shows("Allow mail " + next[1] + "?")
 	}
 	d.press("\x04")
 	if err := d.wait(); err != nil {

@@ -239,7 +239,7 @@ func (c *chat) streamTurn(ctx context.Context, t wire.Turn, v *view) (wire.Answe
 	})
 	report := sync.OnceFunc(func() { close(unread) })
 	t.CWD, t.Approve = c.o.Workspace, approvalPrompt{c}.approveMode()
-	defer c.approvals.clear()
+	defer c.approvals.reset()
 	if t.Text == "" {
 		approvalPrompt{c}.fetchApprovals(whole)
 	}

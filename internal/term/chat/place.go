@@ -38,6 +38,14 @@ func ShortKey(key string, width int) string {
 	return prose.OneLine(key, width)
 }
 
+// pathIn returns a path relative to a directory if it is in it.
+func pathIn(dir, path string) string {
+	if rel, err := filepath.Rel(dir, path); dir != "" && err == nil && filepath.IsLocal(rel) {
+		return rel
+	}
+	return path
+}
+
 // abbreviateHome replaces the user's home directory at the start of a path with ~.
 func abbreviateHome(dir, user string) string {
 	if user != "" && (dir == user || strings.HasPrefix(dir, user+string(filepath.Separator))) {

@@ -254,7 +254,10 @@ func (c *chat) greet(ctx context.Context) error {
 	if c.o.Ephemeral {
 		kept = NothingSaved
 	}
-	words = append(words, prose.Plural(turns, "turn")+branches, c.chosenModel(s), kept)
+	if turns > 0 {
+		words = append(words, prose.Plural(turns, "turn")+branches)
+	}
+	words = append(words, c.chosenModel(s), kept)
 	if turns == 0 && c.o.Terminal.In {
 		words = append(words, "/help for commands")
 	}

@@ -42,6 +42,10 @@ func (c *chat) lastNumber(ctx context.Context) int {
 // out; a width of zero keeps all.
 func statusLine(s wire.Session, used wire.Counters, number, width int) string {
 	st := s.State
+	window := windowBar(st.Window)
+	if width > 0 && width < barWidth {
+		window = windowShare(st.Window)
+	}
 	title, cost := "", prose.Dollars(used.Cost)
 	if s.Title != "" {
 		title = prose.OneLine(s.Title, 40)
@@ -51,21 +55,30 @@ func statusLine(s wire.Session, used wire.Counters, number, width int) string {
 		disk = fmt.Sprintf("on disk up to %s", prose.Grouped(int64(s.End)))
 	}
 	return prose.FitFields([]prose.Field{
-		{Text: title, Short: prose.OneLine(title, 20), Drop: 4},
+		{Text: title, Short: prose.OneLine(title, 20), Drop: 5},
 		{Text: branchText(st.Branches), Drop: 6},
 		{Text: modelName(s), Drop: 2},
-		{Text: windowBar(st.Window), Short: windowShare(st.Window), Drop: 5},
+		{Text: window, Short: windowShare(st.Window), Drop: 3},
 		{Text: fmt.Sprintf("%s in, %s out", prose.Thousands(used.Input+used.CacheRead+used.CacheWrite), prose.Thousands(used.Output)), Drop: 7},
-		{Text: cost, Drop: 3},
+		{Text: cost, Drop: 4},
 		{Text: disk, Drop: 1},
 	}, " · ", width)
 }
 
-// branchText formats the number of branches.
-func branchText(n int) string { return fmt.Sprintf("⎇ %d", max(n, 1)) }
+// branchText formats the number of branches, if there are several.
+func branchText(n int) string {
+	if n <= 1 {
+		return ""
+	}
+	return fmt.Sprintf("⎇ %d", n)
+}
 
-// barCells is the number of cells in the window bar.
-const barCells = 10
+// barCells is the number of cells in the window bar, and barWidth the width of the narrowest
+// screen that has one.
+const (
+	barCells = 10
+	barWidth = 100
+)
 
 // windowBar formats the use of a window as a bar and a share.
 func windowBar(u wire.Usage) string {

@@ -167,15 +167,15 @@ func (v *view) callBegins(t wire.Tool) {
 	}
 	v.screen.endAnswer()
 	v.shown = false
-	what := strings.TrimSpace(prose.Clean(t.Name) + " " + summary(t.Arguments))
+	what := prose.CallTitle(t.Name, t.Arguments)
 	v.calls[t.Call] = what
 	v.screen.callBegins(t.Call, what)
 }
 
 // States of calls.
 const (
-	callDone      = "done"
-	callCancelled = "cancelled"
+	callDone     = "done"
+	callCanceled = "cancelled"
 )
 
 // callEnds shows the result of a call.
@@ -184,7 +184,9 @@ func (v *view) callEnds(t wire.Tool) {
 	how := fmt.Sprintf("ok, %s, %s", seconds(took), prose.Size(int64(len(t.Text))))
 	if t.State != callDone {
 		how = prose.Clean(t.State)
-		if text := prose.OneLine(t.Text, 120); text != "" && t.State != callCancelled {
+		if text := prose.OneLine(t.Text, 120); t.State == callCanceled {
+			how = "canceled"
+		} else if text != "" {
 			how += ": " + text
 		}
 	}

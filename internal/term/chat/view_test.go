@@ -24,7 +24,7 @@ func TestTurnOnATerminal(t *testing.T) {
 		scripted.Join(scripted.Think("Let me\nsee.", "I will compute."), scripted.Call("c1", "calc", `{"expression":"6*7"}`)),
 		scripted.Reply("It is 42."), scripted.Think("All of\nthis.", "Well."))).start()
 	s.does("what is 6*7?")
-	says(t, s.out.String(), "I will compute.\n\x1b[2m· calc 6*7 …\x1b[0m\x1b[2m ok, ", " s, ", " B\x1b[0m\nIt is 42.\n\x1b[2m⎇ 1 · scripted/scripted · ▱", "% of 200k · ", " in, ", " out · ", "#", " on disk\x1b[0m\n")
+	says(t, s.out.String(), "I will compute.\n\x1b[2m· calc 6*7 …\x1b[0m\x1b[2m ok, ", " s, ", " B\x1b[0m\nIt is 42.\n\x1b[2mscripted/scripted · ▱", "% of 200k · ", " in, ", " out · ", "#", " on disk\x1b[0m\n")
 	says(t, s.out.String(), "\x1b[2m· thought for 0.0 s, 3 words: Let me see.\x1b[0m\n")
 	if strings.Contains(s.out.String(), "Let me\n") {
 		t.Error("thoughts are not folded")
@@ -92,7 +92,7 @@ func TestEvents(t *testing.T) {
 		{wire.CompactionCompleted, wire.Compaction{Before: 12345, After: 999, Strategy: "model"}, "· compacted: ~12,345 → ~999 tokens, model; undo: /uncompact\n"},
 		{wire.CompactionCompleted, wire.Compaction{Error: "no"}, "· not compacted: no\n"},
 		{wire.NoticeEvent, wire.Notice{Text: "a\nb"}, "· a b\n"},
-		{wire.ToolCompleted, wire.Tool{Name: "x", State: "cancelled", Text: "cancelled"}, "·  … cancelled\n"},
+		{wire.ToolCompleted, wire.Tool{Name: "x", State: "cancelled", Text: "cancelled"}, "·  … canceled\n"},
 		{wire.TurnCompleted, wire.Answer{Text: "held back"}, ""},
 		{wire.TurnCompleted, wire.Answer{Text: "x", Stop: "length"}, "· the answer hit the output limit\n"},
 		{"something.new", nil, ""},
@@ -141,22 +141,6 @@ func TestConcurrentCalls(t *testing.T) {
 	const want = "· a …\n· b y … ok, 0.0 s, 5 B\n· a … ok, 20 s, 0 B\n"
 	if out.String() != want {
 		t.Errorf("it is shown as %q, want %q", out.String(), want)
-	}
-}
-
-func TestSummary(t *testing.T) {
-	cases := map[string]string{
-		`{"path":"a b.txt","from":3,"deep":{"x":1}}`: `a b.txt 3 {"x":1}`,
-		`{"b":"first","a":"then"}`:                   "first then",
-		`{}`:                                         "",
-		`[1]`:                                        "[1]",
-		`{"a":"` + strings.Repeat("é", 99) + `"}`: strings.Repeat("é", maxSummary-1) + "…",
-		`{"a":"x`: "",
-	}
-	for arguments, want := range cases {
-		if got := summary(json.RawMessage(arguments)); got != want {
-			t.Errorf("%s is shown as %q, want %q", arguments, got, want)
-		}
 	}
 }
 

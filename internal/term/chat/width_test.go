@@ -62,8 +62,8 @@ func TestStatusLineFits(t *testing.T) {
 	used := wire.Counters{Input: 123_456, Output: 6_789, Cost: 1.2345}
 	for width, want := range map[int]string{
 		40:  "~75% of 200k · $1.2345 · #1,042 on disk",
-		80:  "The migration of th… · anthropic/claude-sonnet-4-5 · $1.2345 · #1,042 on disk",
-		120: "The migration of the accounts to the ne… · ⎇ 12 · anthropic/claude-sonnet-4-5 · ~75% of 200k · $1.2345 · #1,042 on disk",
+		80:  "⎇ 12 · anthropic/claude-sonnet-4-5 · ~75% of 200k · $1.2345 · #1,042 on disk",
+		120: "The migration of th… · ⎇ 12 · anthropic/claude-sonnet-4-5 · ▰▰▰▰▰▰▰▰▱▱ ~75% of 200k · $1.2345 · #1,042 on disk",
 	} {
 		got := statusLine(s, used, 1042, width)
 		fits(t, []string{got}, width)

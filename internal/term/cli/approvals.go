@@ -49,7 +49,10 @@ func approvalsText(all []wire.Approval) string {
 	}
 	var b strings.Builder
 	for _, a := range all {
-		fmt.Fprintf(&b, "%s  %s %s\n", prose.Clean(a.Call), prose.Clean(a.Name), prose.OneLine(string(a.Arguments), 200))
+		fmt.Fprintf(&b, "%s  %s\n", prose.Clean(a.Call), prose.CallTitle(a.Name, a.Arguments))
+		for _, line := range prose.CallDetails(a.Name, a.Arguments, a.Diff != "") {
+			fmt.Fprintf(&b, "    %s\n", line)
+		}
 		if a.Outside != "" {
 			fmt.Fprintf(&b, "  outside the workspace: %s\n", prose.Path(a.Outside))
 		}
