@@ -35,6 +35,7 @@ func newAPI(base, app, bot string) *api {
 // rejection is an error code of Slack, such as channel_not_found.
 type rejection struct{ method, code string }
 
+// Error describes the error.
 func (r *rejection) Error() string { return r.method + ": Slack answers " + r.code }
 
 // tokenErrors are the errors of tokens with which nothing works.

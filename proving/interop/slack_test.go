@@ -331,7 +331,7 @@ func buildBridge(t *testing.T, dir, name string, env ...string) *bridgeProgram {
 	if out, err := cmd.CombinedOutput(); err != nil {
 		t.Fatalf("%v: %s", err, out)
 	}
-	settings := "[session.queue]\ndebounce = \"0s\"\n"
+	settings := "[session.queue]\nmode = \"followup\"\ndebounce = \"0s\"\n"
 	if err := os.WriteFile(filepath.Join(b.home, "firn.toml"), []byte(settings), 0o600); err != nil {
 		t.Fatal(err)
 	}
