@@ -10,7 +10,7 @@ import (
 // rejects the whole request because of one call ID that is too long.
 //
 // Only the profile's rules about the content of a message are applied: unknown parts,
-// invalid text, arguments, tool names, single images and call IDs. The tool itself decides
+// invalid and blank text, arguments, tool names, single images and call IDs. The tool itself decides
 // which thinking is sent back and how messages are merged.
 type Fitter struct {
 	profile Profile
@@ -26,7 +26,7 @@ func NewFitter(profile Profile, known func(firn.Role, firn.OpaquePart) bool) *Fi
 	profile.Images.Count, profile.Images.TotalBytes = 0, 0 // these bound a request, not a message
 	return &Fitter{
 		profile: profile,
-		rules:   []Rule{knownParts(known), cleanText, arguments, profile.names, images},
+		rules:   []Rule{knownParts(known), cleanText, noBlankText, arguments, profile.names, images},
 		ids:     idNames{idStyle: profile.ids, used: make(map[string]bool)},
 		renamed: make(map[string][]string),
 	}
@@ -102,6 +102,18 @@ func (f *Fitter) renameResults(it *Item, p *Pass) {
 		it.Message.Parts = parts
 	}
 }
+
+// noBlankText leaves out text of white space, which Anthropic's API rejects. Tools do not
+// send empty text, so it stays.
+var noBlankText = Rule{"blank-text", func(items []Item, p *Pass) []Item {
+	return editAll(items, func(it *Item, part firn.Part) (firn.Part, verdict) {
+		if text, ok := part.(firn.Text); !ok || text.Text == "" || !blank(text.Text) {
+			return part, keep
+		}
+		p.Note(it, "blank text left out")
+		return nil, drop
+	})
+}}
 
 // partOmitted replaces a part of a result that cannot be sent.
 const partOmitted = "[part omitted: unknown type]"

@@ -131,6 +131,38 @@ var nasty = map[string]func(t *testing.T, s *session){
 		s.talk(t, "one")
 		s.add(t, userMessage("ask two"))
 	},
+	"blank text": func(t *testing.T, s *session) {
+		s.add(t, userMessage("ask one"))
+		s.add(t, answered(" \n", calls("toolu_1")))
+		s.add(t, returned("toolu_1", " "))
+		s.add(t, answered("answer one"))
+		s.add(t, userMessage(" "))
+		s.add(t, answered("\t"))
+		s.talk(t, "two")
+	},
+	"a failed answer with calls": func(t *testing.T, s *session) {
+		s.talk(t, "one")
+		s.add(t, userMessage("ask two"))
+		failed := answered("Half an answer.", calls("tool:1|fc_"+strings.Repeat("b", 64)))
+		failed.StopReason, failed.Error = firn.StopError, "overloaded"
+		s.add(t, failed)
+		s.talk(t, "three")
+	},
+	"rewound to a call": func(t *testing.T, s *session) {
+		s.add(t, userMessage("ask one"))
+		call := s.add(t, answered("Reading.", calls("toolu_1"), calls("toolu_2")))
+		s.add(t, returned("toolu_1", "alpha"))
+		s.add(t, returned("toolu_2", "beta"))
+		s.add(t, answered("abandoned answer"))
+		s.addAfter(t, call, userMessage("ask two"))
+		s.add(t, answered("answer two"))
+	},
+	"an interrupted call at the end": func(t *testing.T, s *session) {
+		s.talk(t, "one")
+		s.add(t, userMessage("ask two"))
+		s.add(t, answered("Reading.", calls("toolu_1"), calls("toolu_2")))
+		s.add(t, returned("toolu_2", "beta"))
+	},
 	"branched": branched,
 	"rewound":  rewound,
 }

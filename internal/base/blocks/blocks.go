@@ -8,6 +8,7 @@ package blocks
 
 import (
 	"fmt"
+	"strings"
 
 	"firn.dev"
 	"firn.dev/internal/base/rawjson"
@@ -58,6 +59,18 @@ var apiBlocks = map[string]bool{
 	"code_execution_tool_result": true, "bash_code_execution_tool_result": true,
 	"text_editor_code_execution_tool_result": true, "tool_search_tool_result": true,
 	"mcp_tool_use": true, "mcp_tool_result": true, "tool_reference": true,
+}
+
+// VisibleTexts returns the texts among parts that are not blank. Of an answer that failed
+// they are all that an API accepts: its calls have no results, and its thinking may be
+// unsigned.
+func VisibleTexts(parts []firn.Part) (texts []firn.Part) {
+	for _, p := range parts {
+		if text, ok := p.(firn.Text); ok && strings.TrimSpace(text.Text) != "" {
+			texts = append(texts, text)
+		}
+	}
+	return texts
 }
 
 // AppendValue appends a raw JSON value spaced in the given style, cleaned (see

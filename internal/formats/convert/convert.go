@@ -124,10 +124,10 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	if err != nil {
 		return err
 	}
-	linear := limited(to, "branches") || isHandoff(to.Name(), target)
+	linear := limited(to, "branches") || needsOnePath(to.Name(), target)
 	out.choice = newChoice(shape, linear, src.Tool, to.Name(), report)
-	out.choice.onePath = isHandoff(to.Name(), target)
-	out.fit = newFitting(to.Name(), linear)
+	out.choice.onePath = needsOnePath(to.Name(), target)
+	out.fit = newFitting(to.Name(), linear, target.As != "")
 	target.OnLoss = out.lost
 	target.Written = out.choice.written
 	out.printer = to.Printer(target)
@@ -140,10 +140,10 @@ func isEnd(e firn.Entry) bool {
 	return ok && strings.HasSuffix(c.Type, ":"+dialect.End)
 }
 
-// isHandoff reports whether a transcript is handed to OpenClaw. Releases with a database
+// needsOnePath reports whether a transcript is handed to OpenClaw. Releases with a database
 // import transcripts line by line and ignore branches, so messages on abandoned branches
 // would reach the model. Other exports keep them.
-func isHandoff(to dialect.Name, target dialect.Target) bool {
+func needsOnePath(to dialect.Name, target dialect.Target) bool {
 	return to == dialect.OpenClaw && target.As != ""
 }
 

@@ -20,6 +20,7 @@ const (
 	limitImages     = "images"
 	limitParts      = "unknown parts"
 	limitText       = "text"
+	limitBlank      = "blank text"
 	limitUnpaired   = "results without a call"
 	limitUnanswered = "calls without a result"
 	limitFirst      = "first message"
@@ -35,6 +36,7 @@ var providerLimits = []dialect.Limit{
 	{Name: limitImages, Becomes: "images without data, of unsupported types or larger than a provider accepts become a note"},
 	{Name: limitParts, Becomes: "documents become a note, and parts of unknown kinds are omitted"},
 	{Name: limitText, Becomes: "bytes that are not valid text are replaced"},
+	{Name: limitBlank, Becomes: "text of white space is omitted, and messages of nothing else"},
 	{Name: limitUnpaired, Becomes: "results without a preceding call are omitted"},
 	{Name: limitUnanswered, Becomes: "a placeholder result is added to a call without one"},
 	{Name: limitFirst, Becomes: "a user message is inserted before a conversation that starts with the assistant"},
@@ -52,7 +54,7 @@ var openClawTools = []string{
 
 // ruleLimits maps the rules of package window to the names of limits.
 var ruleLimits = map[string]string{
-	"call-ids": limitCallIDs, "tool-names": limitToolNames, "arguments": limitArguments, "images": limitImages, "parts": limitParts, "clean-text": limitText,
+	"call-ids": limitCallIDs, "tool-names": limitToolNames, "arguments": limitArguments, "images": limitImages, "parts": limitParts, "clean-text": limitText, "blank-text": limitBlank,
 }
 
 // fitterFor returns the fitter for the provider to which a tool sends its sessions; nil if
@@ -98,6 +100,8 @@ type fitting struct {
 	to     dialect.Name
 	// linear is set if there is a single path.
 	linear bool
+	// closing is set if calls that are open at the end get a placeholder result.
+	closing bool
 	// started is set once a message was sent on this path.
 	started bool
 	// open are the calls of the last response without a result, and asked is that response;
@@ -124,12 +128,18 @@ type fitting struct {
 	out  []fitted
 }
 
-func newFitting(to dialect.Name, linear bool) *fitting {
+func newFitting(to dialect.Name, linear, handoff bool) *fitting {
 	fitter := fitterFor(to)
 	if fitter == nil {
 		return nil
 	}
-	return &fitting{fitter: fitter, to: to, linear: linear, gone: make(map[firn.EntryID]firn.EntryID)}
+	return &fitting{fitter: fitter, to: to, linear: linear, closing: handoff && !completesCalls(to), gone: make(map[firn.EntryID]firn.EntryID)}
+}
+
+// completesCalls reports whether a tool that resumes a session adds the results that calls
+// lack. The others send such a session unchanged, and their provider rejects it.
+func completesCalls(tool dialect.Name) bool {
+	return tool != dialect.CrabTalk && tool != dialect.Cersei && tool != dialect.Claw0
 }
 
 // take processes the next entry and returns those that can be written now.
@@ -164,11 +174,11 @@ func (f *fitting) take(t dialect.EntryLines, changed bool) []fitted {
 	return f.out
 }
 
-// finish returns the entries held back. The last response may still get its results, and
-// every tool accepts interrupted calls at the end.
+// finish returns the entries held back. The last response may still get its results, unless
+// a tool resumes the session that needs them.
 func (f *fitting) finish() []fitted {
 	f.out = f.out[:0]
-	f.release(len(f.held) > 0)
+	f.release(len(f.held) > 0 || f.closing)
 	if f.to == dialect.OpenClaw && f.linear && f.started && !f.answered {
 		f.addPlaceholderAnswer()
 	}
@@ -178,7 +188,7 @@ func (f *fitting) finish() []fitted {
 // addPlaceholderAnswer adds an answer: OpenClaw before 2026.9 clears a file that has none.
 func (f *fitting) addPlaceholderAnswer() {
 	id := f.tail + ".a"
-	m := firn.Message{Role: firn.RoleAssistant, Time: f.at, Parts: []firn.Part{firn.Text{Text: "(no answer)"}}}
+	m := firn.Message{Role: firn.RoleAssistant, Time: f.at, StopReason: firn.StopEnd, Parts: []firn.Part{firn.Text{Text: "(no answer)"}}}
 	f.emit(fitted{EntryLines: dialect.EntryLines{Entry: firn.Entry{ID: id, Parent: f.tail, Time: f.at, Body: &m}}, synthetic: true, losses: []dialect.Loss{{Entry: id, Kind: firn.KindMessage, Limit: limitAnswer}}})
 }
 
@@ -336,6 +346,7 @@ func (f *fitting) emit(one fitted) {
 func (f *fitting) omit(one fitted, limit string) {
 	f.shifted = true
 	f.gone[one.Entry.ID] = f.tail
+	one.losses = slices.DeleteFunc(one.losses, func(l dialect.Loss) bool { return l.Limit == limit })
 	one.losses = append(one.losses, dialect.Loss{Entry: one.Entry.ID, Kind: one.Entry.Body.Kind(), Limit: limit, Dropped: true})
 	one.Entry.Body = nil
 	f.out = append(f.out, one)
@@ -349,7 +360,7 @@ func (f *fitting) fit(one *fitted, m *firn.Message) *firn.Message {
 	}
 	one.recordLosses(repairs)
 	if adapted == nil {
-		f.omit(*one, limitParts)
+		f.omit(*one, ruleLimits[repairs[len(repairs)-1].Rule])
 		return nil
 	}
 	one.Entry.Body, one.changed = adapted, true
@@ -365,7 +376,7 @@ func (f *fitting) fitCustom(one *fitted, b *firn.CustomMessage) bool {
 	}
 	one.recordLosses(repairs)
 	if adapted == nil {
-		f.omit(*one, limitParts)
+		f.omit(*one, ruleLimits[repairs[len(repairs)-1].Rule])
 		return false
 	}
 	message := *b

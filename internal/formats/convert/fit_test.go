@@ -9,8 +9,11 @@ import (
 
 	"firn.dev"
 	"firn.dev/internal/formats/dialect"
+	"firn.dev/internal/formats/dialect/cersei"
 	"firn.dev/internal/formats/dialect/claudecode"
+	"firn.dev/internal/formats/dialect/claw0"
 	"firn.dev/internal/formats/dialect/codex"
+	"firn.dev/internal/formats/dialect/crabtalk"
 	"firn.dev/internal/formats/dialect/native"
 	"firn.dev/internal/formats/dialect/openclaw"
 	"firn.dev/internal/formats/dialect/pi"
@@ -30,6 +33,11 @@ func resultOf(id string, content ...firn.Part) firn.Entry {
 	return message(firn.RoleToolResult, firn.ToolResult{CallID: id, Name: "ls", Content: append(content, firn.Text{Text: "ok"})})
 }
 
+// failedAnswer returns an answer that ended in an error.
+func failedAnswer(parts ...firn.Part) firn.Entry {
+	return firn.Entry{Body: &firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Error: "overloaded", Parts: parts}}
+}
+
 // refusable returns a conversation that every provider rejects for several reasons.
 func refusable(t *testing.T) string {
 	long := "call_" + strings.Repeat("a", 32) + "|fc_" + strings.Repeat("b", 44)
@@ -43,6 +51,10 @@ func refusable(t *testing.T) string {
 		resultOf(long+"2", firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram"}`)}),
 		answer(firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram"}`)}),
 		resultOf("nobody"),
+		message(firn.RoleUser, firn.Text{Text: " \n"}),
+		answer(firn.Text{Text: "\t"}, callOf("d", "ls", `{}`)),
+		resultOf("d", firn.Text{Text: " "}),
+		failedAnswer(callOf(long+"3", "fs.write", `{}`)),
 		answer(firn.Text{Text: "Again."}, callOf("c", "ls", `{}`)),
 		message(firn.RoleUser, firn.Text{Text: "and now?"}),
 		answer(firn.Text{Text: "So."}, callOf("c", "ls", `{}`)),
@@ -63,6 +75,7 @@ func TestFit(t *testing.T) {
 		{claudecode.New(), window.Anthropic()}, {codex.New(), window.OpenAIResponses()},
 		{pi.New(native.New()), window.Anthropic()}, {pi.New(native.New()), window.OpenAIChat()},
 		{openclaw.New(pi.New(native.New())), window.OpenAIChat()},
+		{crabtalk.New(), window.OpenAIChat()}, {cersei.New(cersei.Options{}), window.Anthropic()}, {claw0.New(claw0.Options{}), window.Anthropic()},
 	} {
 		t.Run(string(c.tool.Name())+" "+c.profile.Name, func(t *testing.T) {
 			var out bytes.Buffer
@@ -78,7 +91,7 @@ func TestFit(t *testing.T) {
 			if content := out.String(); !strings.Contains(content, "the end") || !strings.Contains(content, "are you there?") || strings.Contains(content, "hologram") || strings.Contains(content, "nobody") {
 				t.Errorf("got\n%s", content)
 			}
-			for _, limit := range []string{limitCallIDs, limitToolNames, limitArguments, limitImages, limitUnpaired, limitUnanswered, limitFirst} {
+			for _, limit := range []string{limitCallIDs, limitToolNames, limitArguments, limitImages, limitBlank, limitUnpaired, limitUnanswered, limitFirst} {
 				if report.Losses[limit] == 0 {
 					t.Errorf("the report does not mention %s: %v", limit, report.Losses)
 				}
@@ -112,6 +125,36 @@ func TestHandoffOfUnanswered(t *testing.T) {
 		}
 		if got := strings.Count(out.String(), "(no answer)"); got != c.want || report.Losses[limitAnswer] != int64(c.want) {
 			t.Errorf("%s, %q, %d entries: %d placeholders, %d in the report\n%s", c.tool.Name(), c.as, len(c.entries), got, report.Losses[limitAnswer], &out)
+		}
+	}
+}
+
+// TestHandoffWithOpenCalls checks that calls that are open at the end of a handed over session
+// get a result if the tool does not add it, and that other exports may still get one.
+func TestHandoffWithOpenCalls(t *testing.T) {
+	text := transcript(t, message(firn.RoleUser, firn.Text{Text: "look"}),
+		message(firn.RoleAssistant, callOf("a", "ls", `{}`), callOf("b", "ls", `{}`)), resultOf("b"))
+	for _, c := range []struct {
+		tool    dialect.Tool
+		profile window.Profile
+		as      string
+		want    int64
+	}{
+		{crabtalk.New(), window.OpenAIChat(), "x", 1}, {cersei.New(cersei.Options{}), window.Anthropic(), "x", 1}, {claw0.New(claw0.Options{}), window.Anthropic(), "x", 1},
+		{crabtalk.New(), window.OpenAIChat(), "", 0}, {claudecode.New(), window.Anthropic(), "x", 0}, {codex.New(), window.OpenAIResponses(), "x", 0},
+	} {
+		var out bytes.Buffer
+		report := &Report{}
+		if err := Write(t.Context(), &out, source(native.NewTool(), text), c.tool, dialect.Target{Session: "s", CWD: "/w", As: c.as}, report); err != nil {
+			t.Fatal(err)
+		}
+		if got := report.Losses[limitUnanswered]; got != c.want {
+			t.Errorf("%s as %q: %d placeholders are reported, want %d\n%s", c.tool.Name(), c.as, got, c.want, &out)
+		}
+		w := window.Window{Items: itemsOf(t, c.tool, out.String())}
+		w.Items = append(w.Items, window.Item{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "what was it?"}}}})
+		if err := windowtest.Check(c.profile, w); err != nil && c.want > 0 {
+			t.Errorf("%s: the provider rejects it: %v\n%s", c.tool.Name(), err, &out)
 		}
 	}
 }

@@ -1,6 +1,7 @@
 package convert
 
 import (
+	"bytes"
 	"cmp"
 	"context"
 	"errors"
@@ -83,8 +84,11 @@ type intake struct {
 	seed maphash.Seed
 	// known is set if the session existed, met once an entry of the source was found in it.
 	known, met bool
-	// hasContent is set if the session has any content.
+	// hasContent is set if the session has any content. header are the lines of the tool that
+	// its header carries, and begun is set if those of the source are the same.
 	hasContent bool
+	header     [][]byte
+	begun      bool
 	// unsettled are the entries that were imported before the transcript was complete and
 	// have not been replaced, in order; size is the size of the transcript at that time.
 	unsettled []firn.EntryID
@@ -156,6 +160,10 @@ func (in *intake) observeEntry(e firn.Entry) {
 	tool, marks := dialect.CarriedBy(e)
 	in.ending(e)
 	if e.ID == "" {
+		_, lines := dialect.Carried(e)
+		for _, line := range lines {
+			in.header = append(in.header, bytes.Clone(line))
+		}
 		return
 	}
 	if IsReimportTombstone(e) {
@@ -165,7 +173,7 @@ func (in *intake) observeEntry(e firn.Entry) {
 		return
 	}
 	k := known{words: in.words(e)}
-	in.hasContent = in.hasContent || !isEnd(e)
+	in.hasContent = in.hasContent || !isEnd(e) && !isCounters(e)
 	switch {
 	case tool != in.tool || in.tool == dialect.Native:
 		if up, ok := in.has[e.Parent]; ok && e.Body.Kind() == firn.KindMessage {
@@ -180,6 +188,12 @@ func (in *intake) observeEntry(e firn.Entry) {
 		in.last = e.ID
 	}
 	in.has[e.ID] = k
+}
+
+// isCounters reports whether an entry holds firn's counters, which follow every import.
+func isCounters(e firn.Entry) bool {
+	c, ok := e.Body.(*firn.Custom)
+	return ok && c.Type == firn.CountersType
 }
 
 // words returns a digest of a message's content as the store holds it.
@@ -201,6 +215,8 @@ func (in *intake) take(e firn.Entry) error {
 	in.ends, in.time = restOf(marks), e.Time
 	if h, ok := e.Body.(*firn.Header); ok {
 		if in.known {
+			_, lines := dialect.Carried(e)
+			in.begun = len(lines) > 0 && slices.EqualFunc(lines, in.header, bytes.Equal)
 			return nil
 		}
 		ours := *h
@@ -216,7 +232,7 @@ func (in *intake) take(e firn.Entry) error {
 	if ok {
 		in.met = true
 	}
-	if in.known && !in.met {
+	if in.known && !in.met && !in.begun {
 		return fmt.Errorf("%w: there is another session of that name", firn.ErrConflict)
 	}
 	switch {

@@ -46,7 +46,7 @@ type Marks struct {
 
 // CarryMarked is like [Carry], for lines with marks.
 func CarryMarked(e *firn.Entry, tool Name, lines [][]byte, marks Marks) {
-	if c, ok := e.Body.(*firn.Custom); ok && marks == (Marks{}) && len(lines) == 1 && IsLine(tool, c) && bytes.Equal(c.Data, lines[0]) {
+	if c, ok := e.Body.(*firn.Custom); ok && marks == (Marks{}) && len(lines) == 1 && IsLine(tool, c) && isStoredAsIs(c.Data, lines[0]) {
 		return // the entry's data is the line
 	}
 	texts := longTexts(*e)
@@ -186,6 +186,13 @@ func Uncarried(e firn.Entry) firn.Entry {
 	}
 	e.Extra = extra
 	return e
+}
+
+// isStoredAsIs reports whether a log stores data as exactly this line. It does not store
+// white space around a JSON value, and cleans text.
+func isStoredAsIs(data, line []byte) bool {
+	_, unclean := rawjson.Clean(line)
+	return !unclean && bytes.Equal(data, line) && len(bytes.TrimSpace(line)) == len(line)
 }
 
 // appendWithHoles appends the line with placeholders for the texts. If the line cannot be

@@ -173,7 +173,9 @@ func (p *printer) message(dst []byte, e firn.Entry, m *firn.Message, uuid string
 		return p.user(dst, e, shellParts(m.Parts), uuid)
 	case firn.RoleAssistant:
 		if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
-			p.to.ReportLoss(&e, limitErrors, len(m.Parts) == 0)
+			parts := blocks.VisibleTexts(m.Parts)
+			p.to.ReportLoss(&e, limitErrors, len(parts) == 0)
+			return p.write(dst, e, utterance{kind: "assistant", parts: parts, uuid: uuid, answer: m})
 		}
 		return p.write(dst, e, utterance{kind: "assistant", parts: p.thinking(e, m, p.known(e, m.Parts)), uuid: uuid, answer: m})
 	}

@@ -301,6 +301,8 @@ func TestPrintLosses(t *testing.T) {
 		{says(firn.RoleUser, firn.OpaquePart{Type: "odd", Raw: []byte(`{"type":"odd"}`)}, text("x")), "unknown parts false", "user x"},
 		{&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Error: "no"}, "failed answers true,empty messages true", ""},
 		{&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopAborted, Parts: []firn.Part{text("half")}}, "failed answers false", "assistant half"},
+		{&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Parts: []firn.Part{firn.Thinking{Text: "t"}, text("half"), text(" "), firn.ToolCall{ID: "1", Name: "ls"}}}, "failed answers false", "assistant half"},
+		{&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Parts: []firn.Part{firn.ToolCall{ID: "1", Name: "ls"}}}, "failed answers true,empty messages true", ""},
 		{&firn.Message{Role: firn.RoleAssistant, Provider: "openai", Parts: []firn.Part{firn.Thinking{Text: "t", Signature: "s"}, text("x")}}, "thinking false", "assistant x"},
 		{&firn.Message{Role: firn.RoleAssistant, Provider: "anthropic", Parts: []firn.Part{firn.Thinking{Text: "t", Signature: "s"}, text("x")}}, "", "assistant (t)|x"},
 		{says(firn.RoleToolResult, firn.ToolResult{CallID: "1", Content: []firn.Part{text("r")}, Details: []byte(`{}`)}), "details of results false", "toolResult =#1:r"},

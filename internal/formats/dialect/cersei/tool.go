@@ -67,7 +67,7 @@ func (t Tool) Limits() []dialect.Limit {
 		{Name: limitCustom, Becomes: "left out, unless it is a line of Cersei"},
 		{Name: limitInjected, Becomes: "user messages"},
 		{Name: limitShell, Becomes: "user messages with the command and its output"},
-		{Name: limitErrors, Becomes: "answers that look complete; left out if empty"},
+		{Name: limitErrors, Becomes: "their text, which looks complete; left out if there is none, with their calls and thinking"},
 		{Name: limitThinking, Becomes: "left out if another provider than Anthropic signed it"},
 		{Name: limitParts, Becomes: "left out: Cersei drops unknown fields"},
 		{Name: limitDetails, Becomes: "left out; the model was never sent them"},

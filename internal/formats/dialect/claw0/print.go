@@ -279,10 +279,12 @@ func (p *printer) answer(e firn.Entry, m *firn.Message) (answerParts, texts []fi
 	if m.Model != "" || m.Usage != nil {
 		p.to.ReportLoss(&e, limitAnswers, false)
 	}
+	parts := m.Parts
 	if m.StopReason == firn.StopError || m.StopReason == firn.StopAborted {
-		p.to.ReportLoss(&e, limitErrors, len(m.Parts) == 0)
+		parts = blocks.VisibleTexts(parts)
+		p.to.ReportLoss(&e, limitErrors, len(parts) == 0)
 	}
-	for _, part := range m.Parts {
+	for _, part := range parts {
 		switch part := part.(type) {
 		case firn.Text:
 			if part.Text != "" {

@@ -235,6 +235,8 @@ func TestPrintLosses(t *testing.T) {
 		{says(firn.RoleUser, text("a"), firn.Image{MimeType: "image/png", Data: "QUJD"}), "", "user a|firn.Image"},
 		{says(firn.RoleUser, firn.OpaquePart{Type: "odd", Raw: []byte(`{"type":"odd"}`)}, text("x")), "unknown parts false", "user x"},
 		{&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError}, "failed answers true,empty messages true", ""},
+		{&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Parts: []firn.Part{firn.Thinking{Text: "t"}, text("half"), text(" "), firn.ToolCall{ID: "1", Name: "ls"}}}, "failed answers false", "assistant half"},
+		{&firn.Message{Role: firn.RoleAssistant, StopReason: firn.StopError, Parts: []firn.Part{firn.ToolCall{ID: "1", Name: "ls"}}}, "failed answers true,empty messages true", ""},
 		{&firn.Message{Role: firn.RoleAssistant, Model: "m", Parts: []firn.Part{firn.Thinking{Text: "t"}, text("x")}}, "models and usage of answers false,thinking false", "assistant x"},
 		{says(firn.RoleToolResult, firn.ToolResult{CallID: "1", Content: []firn.Part{text("r")}, Details: []byte(`{}`)}), "details of results false", "toolResult =#1:r"},
 		{says("robot", text("x")), "unknown entries true", ""},

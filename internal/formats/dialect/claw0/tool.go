@@ -91,7 +91,7 @@ func (Tool) Limits() []dialect.Limit {
 		{Name: limitInjected, Becomes: "user messages"},
 		{Name: limitShell, Becomes: "user messages with the command and its output"},
 		{Name: limitSystem, Becomes: skipped},
-		{Name: limitErrors, Becomes: "answers that look complete; left out if empty"},
+		{Name: limitErrors, Becomes: "their text, which looks complete; left out if there is none, with their calls and thinking"},
 		{Name: limitFailures, Becomes: "results like any other, with a marker that claw0 ignores"},
 		{Name: limitThinking, Becomes: "left out"},
 		{Name: limitParts, Becomes: "left out"},
