@@ -23,6 +23,7 @@ const (
 	typeJSON   = "application/json"
 	typeStream = "text/event-stream"
 	typeLines  = "application/x-ndjson"
+	typeBytes  = "application/octet-stream"
 )
 
 // maxFailure is the maximum number of bytes read from an error response.
@@ -36,6 +37,7 @@ type request struct {
 	header http.Header
 	body   any       // encoded as JSON; nil for none
 	stream io.Reader // raw lines, sent instead of a body
+	bytes  bool      // the stream is not lines
 	tries  int       // maximum number of attempts; zero means one
 }
 
@@ -206,6 +208,9 @@ func (c *conn) send(ctx context.Context, r request, body []byte, want string) (*
 		target += "?" + r.query.Encode()
 	}
 	reader, content := r.stream, typeLines
+	if r.bytes {
+		content = typeBytes
+	}
 	if body != nil {
 		reader, content = bytes.NewReader(body), typeJSON
 	}

@@ -69,6 +69,12 @@ func routes() []routed {
 			_, err := c.Transfer.Merge(ctx, session, wire.Merge{Expect: 7, Head: "e1"}, strings.NewReader("{}\n"))
 			return err
 		}, "POST /v1/store/0199-test/merge?expect=7&head=e1 {}"},
+		{"SyncFiles", func(c *c) error { _, err := c.Transfer.SyncFiles(ctx); return err }, "GET /v1/sync"},
+		{"OpenSyncFile", func(c *c) error { _, err := c.Transfer.OpenSyncFile(ctx, "pieces/aa/b"); return err }, "GET /v1/sync/pieces%2Faa%2Fb"},
+		{"PutSyncFile", func(c *c) error {
+			_, err := c.Transfer.PutSyncFile(ctx, "pieces/aa/b", strings.NewReader("x"))
+			return err
+		}, "PUT /v1/sync/pieces%2Faa%2Fb x"},
 		{"OpenStored", func(c *c) error { _, err := c.OpenStored(ctx, session); return err }, "GET /v1/store/0199-test"},
 		{"Verify", func(c *c) error { _, err := c.Verify(ctx); return err }, "POST /v1/verify {}"},
 		{"EditNote", func(c *c) error {
@@ -301,6 +307,8 @@ func formatRequest(t *testing.T, r *http.Request) string {
 		want := "application/json"
 		if r.URL.Path == "/v1/import" || strings.HasSuffix(r.URL.Path, "/merge") {
 			want = "application/x-ndjson"
+		} else if r.Method == http.MethodPut && strings.HasPrefix(r.URL.Path, "/v1/sync/") {
+			want = "application/octet-stream"
 		}
 		if r.Header.Get("Content-Type") != want {
 			t.Errorf("the body is of type %q", r.Header.Get("Content-Type"))

@@ -2,13 +2,17 @@ package wire
 
 import "time"
 
-// Scope is a permission level. Each level includes the ones before it.
+// Scope is a permission level. Each level includes the ones before it, except ScopeSync, which only
+// ScopeAdmin includes.
 type Scope string
 
 // The scopes.
 const (
 	// ScopeHook may call the hooks that name the token, and nothing else.
 	ScopeHook Scope = "hook"
+	// ScopeSync may list, read and add the files of syncs that the gateway keeps, which are
+	// encrypted, and read no sessions.
+	ScopeSync Scope = "sync"
 	// ScopeRead may read sessions and their event streams.
 	ScopeRead Scope = "read"
 	// ScopeWrite may send messages, append entries and make changes that can be undone.
@@ -18,14 +22,19 @@ const (
 )
 
 // Includes reports whether s grants need. The empty scope grants only the empty scope.
-func (s Scope) Includes(need Scope) bool { return s.rank() >= need.rank() }
+func (s Scope) Includes(need Scope) bool {
+	if need == ScopeSync {
+		return s == ScopeSync || s == ScopeAdmin
+	}
+	return s.rank() >= need.rank()
+}
 
 // Known reports whether s is one of the scopes.
 func (s Scope) Known() bool { return s.rank() > 0 }
 
 func (s Scope) rank() int {
 	switch s {
-	case ScopeHook:
+	case ScopeHook, ScopeSync:
 		return 1
 	case ScopeRead:
 		return 2

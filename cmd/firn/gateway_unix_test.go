@@ -92,7 +92,7 @@ func clientScripts(t *testing.T, served, nats bool) []string {
 
 // TestGatewayScripts runs the scripts of the gateway. Their additional commands are
 //
-//	tcpaddress             sets TCP to the gateway's TCP address
+//	tcpaddress             sets TCP to the gateway's TCP address, and LISTEN to its host and port
 //	secret NAME FILE       sets a variable to the content of a file
 //	logged TEXT            waits until the gateway has logged the text
 //	guest begin|end        runs a command on the home until it may end
@@ -114,6 +114,7 @@ func tcpAddress(ts *testscript.TestScript, neg bool, args []string) {
 	var at struct{ TCP string }
 	ts.Check(json.Unmarshal([]byte(ts.ReadFile("home/gateway/address.json")), &at))
 	ts.Setenv("TCP", "http://"+at.TCP)
+	ts.Setenv("LISTEN", at.TCP)
 }
 
 func secret(ts *testscript.TestScript, neg bool, args []string) {

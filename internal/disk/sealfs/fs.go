@@ -67,7 +67,7 @@ func NewStrict(inner vfs.FS, root string, key Key, mode Mode) *FS {
 // before the key is known, or by other programs, and contain no conversations. A directory
 // stands for everything in it.
 var plainNames = []string{
-	MarkerName, "firn.toml", "store.json", "sources", "gateway/lock", "gateway/address.json", redoDir, DamagedDir,
+	MarkerName, "firn.toml", "store.json", "sources", "gateway/lock", "gateway/address.json", redoDir, DamagedDir, SyncTargetDir,
 }
 
 // Covered reports whether a file of a home is encrypted. rel is its path relative to the home.

@@ -18,6 +18,10 @@ const MarkerName = "sealed.json"
 // with earlier keys and stay as they are.
 const DamagedDir = "damaged"
 
+// SyncTargetDir is the directory of a home with the files of syncs that its gateway keeps for other
+// machines, which encrypted them.
+const SyncTargetDir = "sync-target"
+
 // Unlocker returns the key of an encrypted home and what to do with plain files. It is called
 // once per home and process.
 type Unlocker func(home string) (Key, Mode, error)

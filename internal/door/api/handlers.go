@@ -138,6 +138,14 @@ type storedCalls struct {
 
 func (h *storedCalls) bind(c *call) { h.call, h.gateway = c, c.h.services.Stored }
 
+// syncCalls handles the operations of files of syncs.
+type syncCalls struct {
+	*call
+	files SyncFiles
+}
+
+func (h *syncCalls) bind(c *call) { h.call, h.files = c, c.h.config.SyncFiles }
+
 // tokenCalls handles the operations of tokens.
 type tokenCalls struct{ *call }
 

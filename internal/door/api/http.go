@@ -67,6 +67,8 @@ type Config struct {
 	Log *slog.Logger
 	// Settings returns the settings that people change; nil if there are none.
 	Settings func() []wire.Setting
+	// SyncFiles keeps the files of syncs of other machines; nil if this gateway keeps none.
+	SyncFiles SyncFiles
 	// Version appears in the description of the API.
 	Version string
 	// Web serves the pages for all paths outside the API. If nil, there are no pages and

@@ -4,6 +4,7 @@ import (
 	"cmp"
 	"context"
 	"crypto/rand"
+	"io"
 	"net/http"
 	"net/http/httptest"
 	"slices"
@@ -36,6 +37,7 @@ const (
 	byWrong
 	byRevoked
 	byHook
+	bySync
 	byRead
 	byWrite
 	byAdmin
@@ -59,6 +61,7 @@ func askers(s *fakeServer) []asker {
 		byWrong:      {name: "a wrong token", changes: bears("firn_" + strings.Repeat("A", 43))},
 		byRevoked:    {name: "a revoked token", changes: bears(gone)},
 		byHook:       {name: "hook", changes: token(wire.NewToken{Name: "hook", Scope: wire.ScopeHook})},
+		bySync:       {name: "sync", changes: token(wire.NewToken{Name: "sync", Scope: wire.ScopeSync})},
 		byRead:       {name: "read", changes: token(wire.NewToken{Name: "read", Scope: wire.ScopeRead})},
 		byWrite:      {name: "write", changes: token(wire.NewToken{Name: "write", Scope: wire.ScopeWrite})},
 		byAdmin:      {name: "admin", changes: token(wire.NewToken{Name: "admin", Scope: wire.ScopeAdmin})},
@@ -88,6 +91,7 @@ var matrix = []struct {
 }{
 	{rights{open, 200, 200}, "health openapi readiness"},
 	{rights{wire.ScopeHook, 200, 200}, "me"},
+	{rights{wire.ScopeSync, 403, 403}, "getSyncFile listSyncFiles putSyncFile"},
 	{rights{wire.ScopeRead, 200, 200}, "allEvents countTokens getConversation getItem getResponse indexState listAgents listBin listFormats listInputItems listItems listJobs listKeys listModels listRunning listSessions mcp orderLogin search status"},
 	{rights{wire.ScopeRead, 200, 404}, "getNote listMemoryChanges listNotes recall"},
 	{rights{wire.ScopeRead, 403, 403}, "listSettings listSources listTags metrics ops usage usageReport"},
@@ -144,7 +148,7 @@ func doors(name string, who int) (status int, ok bool) {
 // want returns the expected status for a caller.
 func (r rights) want(who int) int {
 	has := map[int]wire.Scope{
-		byHook: wire.ScopeHook, byRead: wire.ScopeRead, byWrite: wire.ScopeWrite, byAdmin: wire.ScopeAdmin, byAgent: wire.ScopeWrite,
+		byHook: wire.ScopeHook, bySync: wire.ScopeSync, byRead: wire.ScopeRead, byWrite: wire.ScopeWrite, byAdmin: wire.ScopeAdmin, byAgent: wire.ScopeWrite,
 		byKey: wire.ScopeWrite, byKeyReading: wire.ScopeRead, byBrowser: wire.ScopeWrite, byOwner: wire.ScopeAdmin,
 	}
 	switch {
@@ -162,9 +166,22 @@ func (r rights) want(who int) int {
 	return http.StatusOK
 }
 
+// someFiles keeps every file of a sync, and forgets it.
+type someFiles struct{}
+
+func (someFiles) All(context.Context) ([]string, error) { return []string{"a"}, nil }
+
+func (someFiles) OpenFile(context.Context, string) (io.ReadCloser, int64, error) {
+	return io.NopCloser(strings.NewReader("x")), 1, nil
+}
+
+func (someFiles) PutFile(_ context.Context, _ string, body io.Reader) (int64, error) {
+	return io.Copy(io.Discard, body)
+}
+
 // TestAuthMatrix requests every operation as every caller.
 func TestAuthMatrix(t *testing.T) {
-	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, Anthropic: foreign, AGUI: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
+	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), OpenAI: foreign, Anthropic: foreign, AGUI: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings, SyncFiles: someFiles{}})
 	s.fake.stream = nil
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	all := askers(s)
@@ -227,7 +244,7 @@ func (s *fakeServer) status(who asker, method, path, name string, streams bool) 
 		body = wire.Login{Token: made.Secret}
 	}
 	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{call}", "c1", "{key}", "agent:main:main", "{token}", cmp.Or(made.ID, "none"), "{hook}", "deploy", "{job}", "daily",
-		"{model}", "main", "{agent}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1")
+		"{model}", "main", "{agent}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1", "{file}", "a")
 	ctx, cancel := context.WithCancel(s.t.Context())
 	defer cancel()
 	r, err := http.NewRequestWithContext(ctx, method, "http://localhost:7766"+fill.Replace(path), http.NoBody)

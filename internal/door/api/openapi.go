@@ -163,7 +163,7 @@ type schemas struct{ defs object }
 
 // enums lists the values of enumerated types.
 var enums = map[reflect.Type][]string{
-	reflect.TypeFor[wire.Scope](): {string(wire.ScopeHook), string(wire.ScopeRead), string(wire.ScopeWrite), string(wire.ScopeAdmin)},
+	reflect.TypeFor[wire.Scope](): {string(wire.ScopeHook), string(wire.ScopeSync), string(wire.ScopeRead), string(wire.ScopeWrite), string(wire.ScopeAdmin)},
 	reflect.TypeFor[wire.Kind](): {
 		string(wire.Invalid), string(wire.NotFound), string(wire.Ambiguous), string(wire.Conflict), string(wire.Locked), string(wire.NotAllowed),
 		string(wire.NoToken), string(wire.Corrupt), string(wire.TooLarge), string(wire.Unsupported), string(wire.NotSaved), string(wire.Unknown), string(wire.Unavailable), string(wire.Busy),

@@ -67,7 +67,7 @@ var bodies = map[string]any{
 // TestEveryOperationAnswers requests every operation of the description. Requests and
 // responses must match it, and a caller with too small a scope must be rejected.
 func TestEveryOperationAnswers(t *testing.T) {
-	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, Anthropic: foreign, AGUI: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings})
+	s := newFakeServer(t, api.Config{Metrics: metrics.New(time.Now()), Version: "1.2.3", OpenAI: foreign, Anthropic: foreign, AGUI: foreign, MCP: foreign, Web: http.NotFoundHandler(), Settings: someSettings, SyncFiles: someFiles{}})
 	doc := document(t, []byte(s.ask("GET", "/openapi.json").body))
 	if doc.OpenAPI != "3.1.0" || doc.Info.Version != "1.2.3" {
 		t.Errorf("it is %s of %s", doc.OpenAPI, doc.Info.Version)
@@ -79,7 +79,7 @@ func TestEveryOperationAnswers(t *testing.T) {
 	}
 	read := bearing(s.token(wire.NewToken{Name: "reader", Scope: wire.ScopeRead}))
 	fill := strings.NewReplacer("{id}", "aaaa-1", "{cid}", "c1", "{call}", "c1", "{key}", "agent:main:main", "{token}", made.ID, "{hook}", "deploy", "{job}", "daily",
-		"{model}", "main", "{agent}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1")
+		"{model}", "main", "{agent}", "main", "{note}", "tea", "{change}", "c1", "{response}", "resp_1", "{conversation}", "conv_1", "{entry}", "e1", "{n}", "1", "{file}", "a")
 	bodies := maps.Clone(bodies)
 	bodies["orderLogin"] = wire.LoginOrder{Scope: wire.ScopeRead}
 	bodies["login"] = wire.Login{Token: s.token(wire.NewToken{Scope: wire.ScopeRead})}

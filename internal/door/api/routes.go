@@ -114,11 +114,13 @@ func (o *operation) knows(name string) bool {
 }
 
 // changes reports whether the operation changes anything.
-func (o *operation) changes() bool { return o.scope.Includes(wire.ScopeWrite) }
+func (o *operation) changes() bool {
+	return o.scope.Includes(wire.ScopeWrite) || o.scope == wire.ScopeSync && o.method != http.MethodGet
+}
 
 // operations returns the route table.
 func operations() []*operation {
-	all := slices.Concat(sessionRoutes(), binRoutes(), cardRoutes(), branchRoutes(), fileRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), storedRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
+	all := slices.Concat(sessionRoutes(), binRoutes(), cardRoutes(), branchRoutes(), fileRoutes(), turnRoutes(), keyRoutes(), statusRoutes(), dataRoutes(), workRoutes(), searchRoutes(), memoryRoutes(), exchangeRoutes(), storedRoutes(), syncRoutes(), tokenRoutes(), browserRoutes(), foreignRoutes(), healthRoutes())
 	table := make([]*operation, len(all))
 	for i := range all {
 		table[i] = &all[i]
@@ -130,6 +132,7 @@ const (
 	typeStream  = "text/event-stream"
 	typeMetrics = "text/plain; version=0.0.4"
 	typeLines   = "application/x-ndjson"
+	typeBytes   = "application/octet-stream"
 )
 
 func text(name, what string, values ...string) param {

@@ -141,9 +141,11 @@ func validate(n wire.NewToken, now time.Time) error {
 	case n.Name == "" || len(n.Name) > 64 || strings.ContainsFunc(n.Name, unprintable):
 		return bad("the name must have 1 to 64 printable characters")
 	case !n.Scope.Known():
-		return bad("scope %q is none of hook, read, write and admin", n.Scope)
+		return bad("scope %q is none of hook, sync, read, write and admin", n.Scope)
 	case n.Scope == wire.ScopeAdmin && len(n.Agents)+len(n.Keys) > 0:
 		return bad("scope admin cannot be restricted, since it could create other tokens")
+	case n.Scope == wire.ScopeSync && len(n.Agents)+len(n.Keys) > 0:
+		return bad("scope sync reads no sessions, so it cannot be restricted to some")
 	case !n.Expires.IsZero() && !n.Expires.After(now):
 		return bad("the expiry is in the past")
 	case slices.Contains(n.Agents, "") || slices.Contains(n.Keys, ""):

@@ -38,6 +38,7 @@ import (
 	peers "firn.dev/internal/ops/cluster"
 	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/mcpclient"
+	"firn.dev/internal/ops/sessionsync"
 	"firn.dev/provider"
 	"firn.dev/store"
 	"firn.dev/store/jetstream"
@@ -217,12 +218,21 @@ func (h *Instance) assemble() error {
 		Heartbeat: g.Heartbeat, AnswerMemory: int64(g.AnswerMemory), Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 		OpenAI: served(g, "openai", openaiapi.New(h.o.Clock).Handler), Anthropic: served(g, "anthropic", anthropicapi.New(h.o.Clock, window.Chars{}.CountMessage).Handler),
 		AGUI: served(g, "ag-ui", agui.New(h.o.Clock).Handler), MCP: served(g, "mcp", mcp.Handler(mcp.Options{Version: h.o.Version})), Web: pages(g.Web),
-		Peers: h.apiPeers(), Ready: h.ready, Settings: h.settingsList,
+		Peers: h.apiPeers(), Ready: h.ready, Settings: h.settingsList, SyncFiles: h.syncFiles(),
 	})
 	if h.o.Warm {
 		s.startMCP()
 	}
 	return h.startPeers()
+}
+
+// syncFiles returns what keeps the files of syncs of other machines. The gateways of a cluster keep none: each
+// would have others.
+func (h *Instance) syncFiles() api.SyncFiles {
+	if _, files := h.storeDir(); !files || h.o.Ephemeral {
+		return nil
+	}
+	return sessionsync.NewKeeper(h.home())
 }
 
 // memory returns the notes of agents, or nil if nothing may be written.

@@ -2,6 +2,7 @@ package sessionsync
 
 import (
 	"net"
+	"net/netip"
 	"net/url"
 	"path"
 	"path/filepath"
@@ -20,6 +21,8 @@ const (
 	KindFolder Kind = "folder"
 	KindS3     Kind = "s3"
 	KindSSH    Kind = "ssh"
+	// KindGateway is a gateway that keeps the files.
+	KindGateway Kind = "gateway"
 )
 
 // Address says where a target is. Its text, in the configuration and on the command line, is
@@ -27,6 +30,7 @@ const (
 //
 //	s3://BUCKET[/PREFIX][?endpoint=URL&region=REGION]
 //	ssh://[USER@]HOST[:PORT][/PATH], where /~/PATH is relative to the home directory
+//	https://HOST[:PORT][/PATH][?token-file=FILE]
 type Address struct {
 	Kind Kind
 	// Path is the folder, or the prefix of names in a bucket. On another machine it may be
@@ -34,6 +38,8 @@ type Address struct {
 	Path string
 	// Bucket, Endpoint and Region describe a bucket. The last two may be empty.
 	Bucket, Endpoint, Region string
+	// URL is the address of a gateway, TokenFile the file with its token.
+	URL, TokenFile string
 	// User, Host and Port describe another machine. The user and the port may be empty.
 	User, Host, Port string
 }
@@ -57,11 +63,13 @@ func ParseAddress(text string) (Address, error) {
 		return parseBucket(u)
 	case "ssh":
 		return parseMachine(u)
+	case "https", "http":
+		return parseGateway(u)
 	}
 	return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "%s:// is not a kind of target", u.Scheme), addressHint)
 }
 
-const addressHint = "a target is a folder, s3://BUCKET/PREFIX or ssh://HOST/PATH"
+const addressHint = "a target is a folder, s3://BUCKET/PREFIX, ssh://HOST/PATH or https://HOST, a gateway"
 
 // bucketName is the form of the names of buckets; the server knows the details.
 var bucketName = pattern.New(`^[A-Za-z0-9][A-Za-z0-9._-]{1,62}$`)
@@ -85,6 +93,30 @@ func parseBucket(u *url.URL) (Address, error) {
 		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "%.80q is not the name of a bucket", a.Bucket), addressHint)
 	}
 	return a, nil
+}
+
+func parseGateway(u *url.URL) (Address, error) {
+	query, err := url.ParseQuery(u.RawQuery)
+	for key := range query {
+		if key != "token-file" || len(query[key]) != 1 {
+			return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "the address of a gateway has no parameter %.60q", key), "use --token-file FILE")
+		}
+	}
+	local := u.Hostname() == "localhost"
+	if ip, err := netip.ParseAddr(u.Hostname()); err == nil {
+		local = ip.IsLoopback()
+	}
+	switch {
+	case u.User != nil:
+		// The error must not repeat what may be a secret.
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "an address has no credentials in it"), "write the token to a file and use --token-file FILE")
+	case err != nil || u.Fragment != "" || u.Host == "":
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "the address of the gateway is not valid"), "use https://HOST or https://HOST:PORT")
+	case u.Scheme == "http" && !local:
+		return Address{}, failure.WithHint(failure.Of(firn.ErrInvalid, "others could read the token on the way to %.200s", u.Host), "use https, or ssh://HOST")
+	}
+	base := url.URL{Scheme: u.Scheme, Host: u.Host, Path: strings.TrimRight(u.Path, "/")}
+	return Address{Kind: KindGateway, URL: base.String(), TokenFile: query.Get("token-file")}, nil
 }
 
 // sshName is the form of users and hosts. They never begin like an option of ssh.
@@ -130,6 +162,11 @@ func (a Address) String() string {
 		return a.sshURL()
 	case KindFolder:
 		return a.Path
+	case KindGateway:
+		if a.TokenFile == "" {
+			return a.URL
+		}
+		return a.URL + "?" + url.Values{"token-file": {a.TokenFile}}.Encode()
 	}
 	u := url.URL{Scheme: "s3", Host: a.Bucket, Path: a.Path}
 	query := make(url.Values)

@@ -19,10 +19,10 @@ import (
 )
 
 // TestMachinesConverge runs random operations on three machines with wrong clocks and random
-// syncs through two targets, from which files are lost. When all have synced until nothing
+// syncs through three targets, from which files are lost. When all have synced until nothing
 // changes, they show the same sessions, entries, titles, tags, marks, keys and notes, and every
 // entry that was ever appended is there, and every line of a note that was never removed. The targets are a folder and
-// one over a pipe, or buckets if proving/s3 runs it.
+// one over a pipe, and one at a gateway whose connections break, or buckets if proving/s3 runs it.
 func TestMachinesConverge(t *testing.T) {
 	rng := basetest.Random(t)
 	rounds := 6
@@ -70,8 +70,8 @@ func newWorld(t *testing.T, rng *rand.Rand) *world {
 		m.skew = skew
 		w.machines = append(w.machines, m)
 	}
-	for n := range 2 {
-		w.targets = append(w.targets, newWorldTarget(t, n))
+	for n := range 3 {
+		w.targets = append(w.targets, newWorldTarget(t, n, rng))
 	}
 	return w
 }
@@ -87,12 +87,15 @@ type worldTarget struct {
 // inBuckets reports whether the targets are buckets.
 func inBuckets() bool { return os.Getenv("FIRN_SYNC_S3") != "" }
 
-// newWorldTarget returns a folder, directly or through a pipe, or a bucket of the server that proving/s3 runs.
-func newWorldTarget(t *testing.T, n int) worldTarget {
+// newWorldTarget returns a folder, directly or through a pipe or a gateway, or a bucket of the server that proving/s3 runs.
+func newWorldTarget(t *testing.T, n int, rng *rand.Rand) worldTarget {
 	if !inBuckets() {
 		folder := Folder{FS: quickFS{}, Dir: t.TempDir()}
 		if n == 1 { // as over ssh
 			return worldTarget{func(bool) Target { return &Listing{Remote: openTestPipe(t, folder)} }, folder.Dir}
+		}
+		if n == 2 {
+			return newGatewayTarget(t, rng)
 		}
 		return worldTarget{func(bool) Target { return folder }, folder.Dir}
 	}
@@ -115,7 +118,7 @@ func (w *world) step() {
 		n := w.rng.IntN(len(w.targets))
 		o := m.options(w.targets[n].open(true), fmt.Sprintf("t%d", n))
 		o.Republish = w.rng.IntN(10) == 0
-		if _, err := Run(context.Background(), o); err != nil && !(inBuckets() && errors.Is(err, firn.ErrUnavailable)) {
+		if _, err := Run(context.Background(), o); err != nil && !((inBuckets() || n == 2) && errors.Is(err, firn.ErrUnavailable)) {
 			w.t.Fatal(err)
 		}
 		if w.rng.IntN(10) == 0 {

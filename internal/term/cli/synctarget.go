@@ -7,13 +7,17 @@ import (
 	"io"
 	"os"
 	"path/filepath"
+	"runtime"
 
 	"github.com/spf13/cobra"
 
 	"firn.dev"
+	"firn.dev/client"
 	"firn.dev/internal/base/failure"
 	"firn.dev/internal/disk/vfs"
+	"firn.dev/internal/ops/config"
 	"firn.dev/internal/ops/sessionsync"
+	"firn.dev/internal/ops/sessionsync/gatewaytarget"
 	"firn.dev/internal/ops/sessionsync/s3target"
 	"firn.dev/internal/ops/sessionsync/sshtarget"
 	"firn.dev/internal/render/prose"
@@ -33,6 +37,16 @@ func openTarget(ctx context.Context, address string, rate *sessionsync.Rate) (ta
 		return sessionsync.Folder{FS: vfs.OS{}, Dir: a.Path, Rate: rate}, release, nil
 	case sessionsync.KindS3:
 		remote, err = s3target.New(s3target.Options{Bucket: a.Bucket, Prefix: a.Path, Endpoint: a.Endpoint, Region: a.Region, Reader: rate.Reader, MaxFile: sessionsync.MaxFile})
+	case sessionsync.KindGateway:
+		var token string
+		if token, err = readToken(a.TokenFile); err != nil {
+			return nil, nil, err
+		}
+		c, err := client.New(client.Options{Address: a.URL, Token: token, UserAgent: "firn-cli"})
+		if err != nil {
+			return nil, nil, err
+		}
+		remote, release = gatewaytarget.New(gatewaytarget.Options{Client: c, Reader: rate.Reader, MaxFile: sessionsync.MaxFile}), c.Close
 	default:
 		var folder *sshtarget.Folder
 		if folder, err = sshtarget.Open(ctx, sshtarget.Options{User: a.User, Host: a.Host, Port: a.Port, Path: a.Path, Rate: rate}); err == nil {
@@ -43,6 +57,24 @@ func openTarget(ctx context.Context, address string, rate *sessionsync.Rate) (ta
 		return nil, nil, err
 	}
 	return &sessionsync.Listing{Remote: remote}, release, nil
+}
+
+// readToken reads the token of a gateway from a file that only its owner can read.
+func readToken(file string) (string, error) {
+	if file == "" {
+		return "", &usageError{message: "a gateway needs a token", hint: "firn token create NAME --scope sync creates one there; give it with --token-file FILE"}
+	}
+	if info, err := os.Stat(file); err == nil && runtime.GOOS != "windows" && info.Mode().Perm()&0o077 != 0 {
+		return "", &hinted{failure.Of(firn.ErrInvalid, "others can read the token file %s", prose.Clean(file)), "chmod 600 " + quote(file)}
+	}
+	token, err := config.Secret("", file, nil)
+	if err == nil && token == "" {
+		err = failure.Of(firn.ErrInvalid, "the token file %s is empty", prose.Clean(file))
+	}
+	if err != nil {
+		return "", &hinted{err, "firn token create NAME --scope sync at the gateway creates a token"}
+	}
+	return token, nil
 }
 
 // defaultTarget is the folder in the home directory of a user that is used over ssh if the
@@ -79,7 +111,7 @@ func (p syncCommands) syncServeCommand() *cobra.Command {
 }
 
 // adding are the flags of firn sync add.
-type adding struct{ identity, machine, endpoint, region string }
+type adding struct{ identity, machine, endpoint, region, tokenFile string }
 
 func (p syncCommands) syncAddCommand() *cobra.Command {
 	var o adding
@@ -87,9 +119,11 @@ func (p syncCommands) syncAddCommand() *cobra.Command {
 		Use:   "add NAME TARGET",
 		Short: "Add a target to sync with",
 		Long: `Add a target to sync with: a folder that exists, s3://BUCKET/PREFIX for an S3
-bucket that exists, or ssh://HOST/PATH for a folder on another machine, on which
+bucket that exists, ssh://HOST/PATH for a folder on another machine, on which
 firn is installed (/~/PATH is relative to the home directory there; without a
-path it is firn-sync in it).
+path it is firn-sync in it), or https://HOST for a gateway that keeps the files
+(firn serve behind a TLS proxy). A gateway needs a token of the scope sync, which
+reads no sessions there: firn token create NAME --scope sync > FILE.
 
 The first machine creates the sync identity, the key that encrypts everything
 on the targets. Other machines need the same one: print it with firn sync
@@ -109,6 +143,7 @@ not stored. --endpoint is the URL of a server other than Amazon's.`,
 	cmd.Flags().StringVar(&o.identity, "identity", "", "`file` with the sync identity of another machine; - reads stdin")
 	cmd.Flags().StringVar(&o.machine, "machine", "", "`name` of this machine on the others (default: its host name)")
 	cmd.Flags().StringVar(&o.endpoint, "endpoint", "", "`URL` of the S3 server (default: Amazon's)")
+	cmd.Flags().StringVar(&o.tokenFile, "token-file", "", "`file` with the token of the gateway, mode 600")
 	cmd.Flags().StringVar(&o.region, "region", "", "`region` of the bucket (default: the server is asked)")
 	return cmd
 }
@@ -121,8 +156,14 @@ func (o adding) addressOf(target string) (sessionsync.Address, error) {
 		return a, err
 	case a.Kind != sessionsync.KindS3 && o.endpoint+o.region != "":
 		return a, &usageError{message: "--endpoint and --region are for buckets", hint: "firn sync add NAME s3://BUCKET/PREFIX --endpoint URL"}
+	case a.Kind != sessionsync.KindGateway && o.tokenFile != "":
+		return a, &usageError{message: "--token-file is for gateways", hint: "firn sync add NAME https://HOST --token-file FILE"}
 	case o.endpoint != "":
 		a.Endpoint = o.endpoint
+	case o.tokenFile != "":
+		if a.TokenFile, err = filepath.Abs(o.tokenFile); err != nil {
+			return a, err
+		}
 	}
 	if o.region != "" {
 		a.Region = o.region

@@ -45,14 +45,14 @@ create tokens). write includes read, and admin includes both.`,
 		Example: "  firn token create phone --scope write --expires 90d\n  firn token create deploy --scope hook\n  FIRN_TOKEN=$(firn token create ci --scope read)",
 	}
 	flags := cmd.Flags()
-	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "`scope` of the token: read, write, admin or hook")
+	flags.StringVar(&scope, "scope", string(wire.ScopeRead), "`scope` of the token: read, write, admin, sync or hook")
 	flags.StringSliceVar(&n.Agents, "agent", nil, "restrict the token to sessions of this `agent`; may be repeated")
 	flags.StringSliceVar(&n.Keys, "key", nil, "restrict the token to sessions whose key has this `prefix`; may be repeated")
 	flags.StringVar(&expires, "expires", "", "`time` until the token expires, such as 90d or 12h (default never)")
 	cmd.RunE = func(cmd *cobra.Command, args []string) error {
 		n.Name, n.Scope = args[0], wire.Scope(scope)
 		if !n.Scope.Known() {
-			return usage(cmd, "unknown scope %q; the scopes are hook, read, write and admin", scope)
+			return usage(cmd, "unknown scope %q; the scopes are hook, sync, read, write and admin", scope)
 		}
 		var err error
 		if n.Expires, err = parseExpiry(expires, p.now()); err != nil {
