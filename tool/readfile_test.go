@@ -57,7 +57,7 @@ func TestReadFile(t *testing.T) {
 	for want, a := range map[string]args{
 		"offset 4 is past the end of plain.txt, which has 3 lines": {"path": "plain.txt", "offset": 4},
 		"dir is a directory, not a file: list_dir shows":           {"path": "dir"},
-		"a path is needed":   {"path": ""},
+		"path is required":   {"path": ""},
 		"offset counts from": {"path": "plain.txt", "offset": -1},
 	} {
 		err := fails(t, find(t, w, "read_file"), a)

@@ -44,7 +44,7 @@ const (
 	stageFailed
 )
 
-// ticketState is the state of a message. docs/way-of-a-message.md has a diagram.
+// ticketState is the state of a message. docs/life-of-a-message.md has a diagram.
 type ticketState struct {
 	place ticketPlace
 	stage ticketStage

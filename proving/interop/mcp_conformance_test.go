@@ -23,7 +23,7 @@ import (
 )
 
 // notApplicable are the scenarios of the suite that firn's server does not pass, with the
-// reason. docs/doors.md lists them too.
+// reason. docs/other-protocols.md lists them too.
 var notApplicable = map[string]string{
 	"tools-call-image":             "tools return text; images are resources",
 	"tools-call-audio":             "sessions have no audio",
@@ -52,7 +52,7 @@ func checkConformance(t *testing.T, home, gateway string) {
 	cmd := exec.Command(node(t), installed(t, "@modelcontextprotocol", "conformance", "dist", "index.js"), "server", "--url", proxy+"/mcp", "--suite", "all", "-o", results)
 	cmd.Env, cmd.Dir = plainEnv(t.TempDir()), results
 	out, _ := cmd.CombinedOutput() // fails if any scenario does
-	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "doors.md"))
+	page, err := os.ReadFile(filepath.Join("..", "..", "docs", "other-protocols.md"))
 	if err != nil {
 		t.Fatal(err)
 	}
@@ -68,7 +68,7 @@ func checkConformance(t *testing.T, home, gateway string) {
 		case !listed && failure != "":
 			t.Errorf("%s: %s", name, failure)
 		case listed && !bytes.Contains(page, []byte("`"+name+"`")):
-			t.Errorf("%s is not in docs/doors.md", name)
+			t.Errorf("%s is not in docs/other-protocols.md", name)
 		}
 	}
 	for name := range notApplicable {

@@ -22,7 +22,7 @@ import (
 // A browser logs in with a single-use code or with a token typed by the user. It then
 // receives its own token, which it sends as a cookie. This token is listed and can be
 // revoked like any other, and survives a restart of the gateway. See
-// docs/decisions/0022-a-cookie-is-a-token.md.
+// docs/decisions/0022-browser-login.md.
 
 func browserRoutes() []operation {
 	word := header(token.PageHeader, "Must be "+token.PageValue+". Other sites' pages cannot send this header.")

@@ -28,14 +28,14 @@ const welcome = `firn saves the conversations of AI agents in append-only files.
 
 // groups are the groups of commands in the help.
 var groups = []*cobra.Group{
-	{ID: "talk", Title: "Talk:"},
+	{ID: "talk", Title: "Chat:"},
 	{ID: "look", Title: "Read sessions:"},
 	{ID: "sessions", Title: "Change sessions:"},
 	{ID: "compact", Title: "Compact sessions:"},
 	{ID: "find", Title: "Search and memory:"},
 	{ID: "formats", Title: "Other tools:"},
 	{ID: "gateway", Title: "Gateway:"},
-	{ID: "care", Title: "Care:"},
+	{ID: "care", Title: "Maintenance:"},
 	{ID: "other", Title: "More:"},
 }
 

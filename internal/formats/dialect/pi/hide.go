@@ -11,7 +11,7 @@ import (
 // pi has no tombstones. An entry is hidden from it if it is not on the path to the last
 // line. So to hide an entry, the entries after it are copied as children of the entry
 // before it, followed by the tombstone. The old branch stays in the file. See
-// docs/decisions/0017-branch-around.md.
+// docs/decisions/0017-hidden-entries-in-pi-files.md.
 
 // tombstoneRef is a tombstone in the file.
 type tombstoneRef struct {

@@ -7,14 +7,14 @@ import (
 	"testing"
 )
 
-// TestWayNamesFunctions checks that every function that docs/way-of-a-message.md names
+// TestWayNamesFunctions checks that every function that docs/life-of-a-message.md names
 // exists: in the package of its row, or in any package if it is named in the text.
 func TestWayNamesFunctions(t *testing.T) {
 	declared := declaredFunctions(loadModule(t))
 	row := regexp.MustCompile("^\\| `([a-z0-9/]+)` \\| (`.*?`) \\|")
 	quoted := regexp.MustCompile("`([A-Za-z]+(?:\\.[A-Za-z]+)*)`")
 	checked := 0
-	for line := range strings.Lines(readFile(t, "docs/way-of-a-message.md")) {
+	for line := range strings.Lines(readFile(t, "docs/life-of-a-message.md")) {
 		dir, text := "", line
 		if m := row.FindStringSubmatch(line); m != nil {
 			dir, text = m[1], m[2]
@@ -29,7 +29,7 @@ func TestWayNamesFunctions(t *testing.T) {
 				name = strings.Join(parts[1:], ".")
 			}
 			if !declared[dir+"/"+name] && !declared["/"+name] || dir != "" && !declared[dir+"/"+name] {
-				t.Errorf("docs/way-of-a-message.md names %s of %q, which does not exist", m[1], dir)
+				t.Errorf("docs/life-of-a-message.md names %s of %q, which does not exist", m[1], dir)
 			}
 		}
 	}
