@@ -35,6 +35,10 @@ create table sessions (id text primary key, name text not null default '', descr
 create table messages (id integer primary key autoincrement, session_id text not null, role text not null, content_json text not null, created_timestamp integer not null, timestamp timestamp default '2026-01-02 03:04:05', tokens integer, metadata_json text);
 insert into sessions values('20260102_1','Reading','',0,'user','/w','2026-01-02 03:04:05','2026-01-02 03:05:05','{}');
 insert into messages(session_id, role, content_json, created_timestamp) values('20260102_1','user','[{"type":"text","text":"please read note.txt"}]',1767323045), ('20260102_1','assistant','[{"type":"text","text":"hello glacier"}]',1767323046);`},
+	{name: "cursor", dir: ".config/Cursor/User", id: "aaaa-1", file: "globalStorage/state.vscdb", database: `
+create table cursorDiskKV (key text unique on conflict replace, value blob);
+insert into cursorDiskKV values('composerData:aaaa-1','{"name":"Reading","createdAt":1775230580000,"fullConversationHeadersOnly":[{"bubbleId":"b1"},{"bubbleId":"b2"}]}'),
+('bubbleId:aaaa-1:b1','{"type":1,"text":"please read note.txt"}'), ('bubbleId:aaaa-1:b2','{"type":2,"text":"hello glacier"}');`},
 	{name: "aider", dir: "work/project", id: "8f26be22-7dfa-86a7-b2a7-0552434fd0d5", file: ".aider.chat.history.md",
 		text: "\n# aider chat started at 2026-06-09 14:01:00\n\n\n#### please read note.txt  \n\nhello glacier\n\n"},
 	{name: "hermes", dir: ".hermes", id: "20260403_153620_5a3e2f", file: "state.db", database: `

@@ -39,10 +39,11 @@ const (
 	Cline    Name = "cline"
 	Hermes   Name = "hermes"
 	Aider    Name = "aider"
+	Cursor   Name = "cursor"
 )
 
 // recordTools lists them.
-var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline, Hermes, Aider}
+var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline, Hermes, Aider, Cursor}
 
 // Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {

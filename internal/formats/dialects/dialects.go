@@ -25,6 +25,7 @@ import (
 	"firn.dev/internal/formats/history/cline"
 	"firn.dev/internal/formats/history/copilot"
 	"firn.dev/internal/formats/history/crush"
+	"firn.dev/internal/formats/history/cursor"
 	"firn.dev/internal/formats/history/gemini"
 	"firn.dev/internal/formats/history/goose"
 	"firn.dev/internal/formats/history/hermes"
@@ -45,7 +46,7 @@ func Others() []dialect.Tool { return All()[1:] }
 
 // ReadOnly lists the tools whose sessions firn reads but does not write.
 func ReadOnly() []dialect.Tool {
-	return []dialect.Tool{opencode.New(), gemini.New(), copilot.New(), crush.New(), goose.New(), cline.New(), hermes.New(), aider.New()}
+	return []dialect.Tool{opencode.New(), gemini.New(), copilot.New(), crush.New(), goose.New(), cline.New(), hermes.New(), aider.New(), cursor.New()}
 }
 
 // Readable lists all tools whose sessions firn reads, firn itself first.
