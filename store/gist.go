@@ -8,9 +8,6 @@ import (
 	"firn.dev"
 )
 
-// promptLen is the maximum length of Info.Prompt, in bytes.
-const promptLen = 100
-
 // Gist computes the Info of a session from its entries, which are added in order. A store
 // may skip the entries between the header and a [Checkpoint], except the first message of
 // the user.
@@ -32,9 +29,10 @@ func (g *Gist) Add(e firn.Entry) {
 	switch b := e.Body.(type) {
 	case *firn.Header:
 		g.info.ID, g.info.Agent, g.info.Key, g.info.CWD = b.Session, b.Agent, b.Key, b.CWD
+		g.info.Imported = importedFrom(e.Extra)
 	case *firn.Message:
 		if g.info.Prompt == "" && !prompted && b.Role == firn.RoleUser {
-			g.info.Prompt = firn.CutText(b.Text(), promptLen)
+			g.info.Prompt = promptOf(b)
 		}
 	case *firn.Custom:
 		if counts, ok := CountsOf(b); ok {
@@ -105,7 +103,7 @@ func (g *Gist) Prompted() bool { return g.state.Prompted && g.info.Prompt == "" 
 // Prompt adds the first message of the user, which precedes a checkpoint.
 func (g *Gist) Prompt(e firn.Entry) {
 	if b, ok := e.Body.(*firn.Message); ok && b.Role == firn.RoleUser {
-		g.info.Prompt = firn.CutText(b.Text(), promptLen)
+		g.info.Prompt = promptOf(b)
 	}
 }
 

@@ -170,9 +170,13 @@ type Info struct {
 	// Source is the origin of a foreign session; empty for native sessions. Tags are the
 	// session's tags in the format of [JoinTags].
 	Source, Tags string
+	// Imported is the name of the tool that a native session was imported from, such as
+	// claudecode; empty if it was not.
+	Imported string
 	// Counts are the counters of the latest finished turn.
 	Counts Counts
-	// Title is the latest title, Prompt the beginning of the user's first message.
+	// Title is the latest title, Prompt the beginning of the user's first message, without
+	// the tags and notes that tools add to it.
 	Title, Prompt string
 	Created       time.Time
 	// Updated is the time of the latest entry, not of the file. Entries that only move a

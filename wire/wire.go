@@ -32,8 +32,10 @@ type Session struct {
 	Subagent bool   `json:"subagent,omitempty"`
 	// Source is the mirrored folder of another tool; empty if the session belongs to firn.
 	// Tags are the user's tags.
-	Source string   `json:"source,omitempty"`
-	Tags   []string `json:"tags,omitempty"`
+	Source string `json:"source,omitempty"`
+	// Imported is the tool that the session was imported from, such as claudecode.
+	Imported string   `json:"imported,omitempty"`
+	Tags     []string `json:"tags,omitempty"`
 	// Group is the group of the session in a list with groups: a directory, a source or a
 	// day.
 	Group   string    `json:"group,omitempty"`

@@ -248,7 +248,7 @@ func (g *sessionReader) listed(ctx context.Context, info *store.Info) wire.Sessi
 	s := wire.Session{
 		ID: info.ID, Agent: info.Agent, Key: info.Key, Title: view.OneLine(info.Title), Prompt: view.OneLine(info.Prompt), CWD: info.CWD,
 		Created: info.Created, Updated: info.Updated, Bytes: info.Bytes, Parts: info.Parts, End: info.End,
-		Archived: info.Archived, Hidden: info.Hidden, Empty: info.Empty, Fault: info.Fault, Source: info.Source, Tags: store.SplitTags(info.Tags),
+		Archived: info.Archived, Hidden: info.Hidden, Empty: info.Empty, Fault: info.Fault, Source: info.Source, Imported: info.Imported, Tags: store.SplitTags(info.Tags),
 	}
 	if info.Directories != "" {
 		s.Directories = strings.Split(info.Directories, "\n")

@@ -26,7 +26,7 @@ import (
 
 // format is the version of the file. It must also change when [store.Gist] or a source
 // computes different infos for the same session.
-const format = 7
+const format = 8
 
 // headLen is the length of the header, including its newline.
 const headLen = 256

@@ -60,13 +60,14 @@ func (o *Order) IsDefault() bool {
 	return (o.By == "" || o.By == ByUpdated) && !o.Ascending && o.Group == ""
 }
 
-// GroupOf returns the group of a session: its directory, its source, or its day.
+// GroupOf returns the group of a session: its directory, its source or the tool that it was
+// imported from, or its day.
 func (o *Order) GroupOf(info *store.Info) string {
 	switch o.Group {
 	case GroupProject:
 		return info.Directory()
 	case GroupSource:
-		return cmp.Or(info.Source, store.OwnSource)
+		return cmp.Or(info.Source, info.Imported, store.OwnSource)
 	case GroupDay:
 		return info.Updated.In(cmp.Or(o.Zone, time.UTC)).Format(time.DateOnly)
 	}

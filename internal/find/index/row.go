@@ -25,7 +25,7 @@ type row struct {
 
 // newRow returns a row in the form it has after encoding and parsing.
 func newRow(info store.Info, modified time.Time) row {
-	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Directories, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Tags, &info.BoundKeys} {
+	for _, s := range []*string{&info.Agent, &info.Key, &info.CWD, &info.Directories, &info.Title, &info.Prompt, &info.Fault, &info.Source, &info.Imported, &info.Tags, &info.BoundKeys} {
 		*s, _ = firn.CleanText(*s)
 	}
 	info.Created, info.Updated = normalizeTime(info.Created), normalizeTime(info.Updated)
@@ -119,6 +119,7 @@ func appendLine(dst []byte, r *row, before time.Time) []byte {
 		dst = append(dst, `,"empty":true`...)
 	}
 	dst = appendText(dst, `,"source":`, r.info.Source)
+	dst = appendText(dst, `,"imported":`, r.info.Imported)
 	dst = appendText(dst, `,"tags":`, r.info.Tags)
 	dst = appendCounts(dst, r.info.Counts)
 	dst = appendText(dst, `,"fault":`, r.info.Fault)
@@ -243,6 +244,8 @@ func (p *lineParser) field(r *row, before *time.Time) {
 		r.info.Empty = p.flag()
 	case "source":
 		r.info.Source = p.commonText()
+	case "imported":
+		r.info.Imported = p.commonText()
 	case "tags":
 		r.info.Tags = p.commonText()
 	case "counts":

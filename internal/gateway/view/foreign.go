@@ -10,22 +10,26 @@ import (
 )
 
 // foreignAnswer returns the last answer of a live part if another program recorded it, as
-// in an imported session; else nil. After its own turns firn records counters, and a model
-// that was chosen for the session is that of the next answer.
+// in an imported session; else nil. An imported answer carries its original lines. After
+// another one, counters mean that firn recorded it, at the end of a turn. A model that was
+// chosen for the session is that of the next answer.
 func foreignAnswer(path window.Path) *firn.Message {
 	if path.Chosen.Model != "" {
 		return nil
 	}
+	counted := false
 	for _, e := range slices.Backward(path.Entries) {
 		switch b := e.Body.(type) {
 		case *firn.Custom:
-			if b.Type == firn.CountersType {
+			counted = counted || b.Type == firn.CountersType
+		case *firn.Message:
+			if b.Role != firn.RoleAssistant || b.Model == "" {
+				continue
+			}
+			if counted && e.Extra.Get("origin") == nil {
 				return nil
 			}
-		case *firn.Message:
-			if b.Role == firn.RoleAssistant && b.Model != "" {
-				return b
-			}
+			return b
 		}
 	}
 	return nil

@@ -1130,6 +1130,7 @@ export interface Session {
   group?: string;
   hidden?: boolean;
   id: string;
+  imported?: string;
   key?: string;
   live?: boolean;
   parent?: string;

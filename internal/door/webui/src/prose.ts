@@ -117,7 +117,9 @@ function bar(pre: HTMLElement): void {
   const lines = pre.textContent!.split("\n").length - 1;
   if (lines > ceiling) {
     figure.classList.add("capped");
-    figure.append(button("all", `Show all ${plural(lines, "line")}`));
+    const all = button("all", `Show all ${plural(lines, "line")}`);
+    all.className = "button small";
+    figure.append(all);
   }
 }
 

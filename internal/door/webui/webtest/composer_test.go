@@ -284,3 +284,18 @@ func TestMessageIDs(t *testing.T) {
 	b.once("At once.")
 	b.wait(`keys.length === 2 && keys[0] !== keys[1]`)
 }
+
+// TestComposerFitsItsText checks that the box has no scroll bar of its own after the window, and
+// with it the text, has another size.
+func TestComposerFitsItsText(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	id := s.newSession(t, "composer fits", "Hello.")
+	b := s.login(t)
+	b.open(toSession(id))
+	b.wait(a("textbox", "Message"))
+	for _, screen := range [][2]int64{{390, 844}, {3840, 2160}, {1280, 800}} {
+		b.size(screen[0], screen[1])
+		b.wait(`((el) => el.scrollHeight <= el.clientHeight)(` + a("textbox", "Message") + `)`)
+	}
+}

@@ -6,6 +6,7 @@ import (
 	"testing"
 
 	"firn.dev"
+	"firn.dev/wire"
 )
 
 // TestImportedSession checks that titles and the outline are plain lines, and that the
@@ -67,6 +68,41 @@ func TestImportedModel(t *testing.T) {
 	b.wait(`document.querySelector(".session-meta").innerText.includes("its-own-model") && !document.querySelector(".session-meta .window-bar")`)
 	b.wait(`document.querySelectorAll(".message").length > 10 && !document.querySelector(".message.out")`)
 	b.wait(a("button", "/^Model: /") + ` && !` + a("button", "Model: its-own-model"))
+}
+
+// imported is a session of Claude Code whose first message starts with a note of the tool.
+const imported = `{"type":"user","uuid":"u1","parentUuid":null,"sessionId":"SESSION","cwd":"/home/you/src/wal","timestamp":"2026-03-02T09:00:00Z","version":"2.0.1","message":{"role":"user","content":"<system-reminder>A note that a tool added to the message, which is much longer than a title may be at most.</system-reminder><command-name>/review</command-name> the lock"}}
+{"type":"assistant","uuid":"u2","parentUuid":"u1","sessionId":"SESSION","cwd":"/home/you/src/wal","timestamp":"2026-03-02T09:00:05Z","version":"2.0.1","message":{"id":"m1","type":"message","role":"assistant","model":"claude-haiku-of-another-time","content":[{"type":"text","text":"The lock is fine."}],"stop_reason":"end_turn","usage":{"input_tokens":120000,"output_tokens":10}}}
+`
+
+// TestImport imports a session of another tool: it has the mark of the tool, a title without
+// tags, and the model and window of its answers, also after a reload.
+func TestImport(t *testing.T) {
+	t.Parallel()
+	srv := plainServer(t)
+	id := strings.ToLower(strings.ReplaceAll(unlike("import"), " ", "-"))
+	lines := strings.ReplaceAll(imported, "SESSION", id)
+	if _, err := srv.client.Transfer.Import(t.Context(), wire.Import{From: "claudecode", ID: firn.ID(id)}, strings.NewReader(lines)); err != nil {
+		t.Fatal(err)
+	}
+	session, err := srv.client.Session(t.Context(), id)
+	if err != nil {
+		t.Fatal(err)
+	}
+	if st := session.State; !st.Foreign || st.Model != "claude-haiku-of-another-time" || st.Window.Tokens != 120_010 || st.Window.Level != "" {
+		t.Errorf("the state is %+v, want the model and the tokens of the answer", st)
+	}
+	b := srv.login(t)
+	b.open("/sessions/" + id)
+	b.see("The lock is fine.")
+	b.wait(`document.querySelector(".session-title h1").textContent === "/review the lock"`)
+	b.wait(`document.querySelector(".session-meta .source-mark").innerText === "Claude Code"`)
+	b.wait(`!document.querySelector(".message.out")`)
+	b.open("/sessions?text=/review+the+lock")
+	b.wait(`document.querySelector(".srow-agent .source-mark[data-tool=claude]")`)
+	b.open("/sessions?group=source&text=/review+the+lock")
+	b.wait(`document.querySelector(".srow-group")?.innerText === "Claude Code"`)
+	b.inBothLights()
 }
 
 // TestSidechain shows the conversation of a sub-agent inside the call that started it, each

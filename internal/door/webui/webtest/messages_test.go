@@ -1,6 +1,10 @@
 package webtest
 
-import "testing"
+import (
+	"testing"
+
+	"firn.dev"
+)
 
 // actOn clicks a button of the entry that contains a text.
 func (b *tab) actOn(text, name string) {
@@ -88,4 +92,20 @@ func TestRetry(t *testing.T) {
 	b.see("Labeled “pin”")
 	b.menuOf("Please play again.", "Unpin")
 	b.see("Label removed")
+}
+
+// TestFailedAnswerCanBeRetried checks that an answer that is only an error has the button for
+// another one.
+func TestFailedAnswerCanBeRetried(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	w := newScribe("failed-answer", longAgo, firn.Header{})
+	w.user("A question.")
+	w.add(&firn.Message{Role: firn.RoleAssistant, Provider: "anthropic", Model: "claude-sonnet-4-5", StopReason: firn.StopError, Error: "overloaded"})
+	s.keep(t, w)
+	b := s.login(t)
+	b.open("/sessions/failed-answer")
+	b.see("overloaded")
+	b.click("button", "Retry this answer")
+	b.wait(`document.querySelectorAll(".message.assistant .prose").length > 0`)
 }

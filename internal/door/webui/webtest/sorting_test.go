@@ -13,6 +13,7 @@ import (
 	"firn.dev"
 	"firn.dev/wire"
 
+	"github.com/chromedp/cdproto/emulation"
 	"github.com/chromedp/chromedp"
 )
 
@@ -237,4 +238,28 @@ func TestRecentSessions(t *testing.T) {
 	b.withoutViolation()
 	other.click("button", "/^Stop/")
 	b.wait(`!document.querySelector(".recent-one[href*='` + string(later) + `'] .dot.on")`)
+}
+
+// TestHeadsAreAboveTheirColumns checks that the heads of the list have the width of its rows where
+// a scroll bar takes space.
+func TestHeadsAreAboveTheirColumns(t *testing.T) {
+	t.Parallel()
+	s := crowdServer(t)
+	b := s.login(t)
+	b.open("/sessions")
+	b.wait(`document.querySelectorAll(".vlist-row").length > 5`)
+	b.showScrollBars()
+	b.wait(`((list) => list.offsetWidth - list.clientWidth > 4)(document.querySelector(".srows"))`)
+	for _, class := range []string{"srow-agent", "srow-window", "srow-time"} {
+		left := `.` + class + `").getBoundingClientRect().left`
+		b.wait(`document.querySelector(".heads ` + left + ` === document.querySelector(".vlist-row ` + left)
+	}
+}
+
+// showScrollBars gives the page scroll bars that take space, which a headless browser hides.
+func (b *tab) showScrollBars() {
+	b.t.Helper()
+	if _, err := chromedp.Call(b.ctx, emulation.SetScrollbarsHidden, emulation.SetScrollbarsHiddenParams{Hidden: false}); err != nil {
+		b.fatalf("showing scroll bars: %v", err)
+	}
 }

@@ -104,3 +104,13 @@ func TestUsagePage(t *testing.T) {
 	b.click("button", "By project")
 	b.wait(`document.querySelectorAll("[aria-label^='Copy as CLI: firn usage']").length === 0`)
 }
+
+// TestUsageNames checks that names of models are not cut while there is space.
+func TestUsageNames(t *testing.T) {
+	t.Parallel()
+	s := plainServer(t)
+	b := s.login(t)
+	b.open("/usage?since=all")
+	b.see("By model")
+	b.wait(`document.querySelector(".shares .share-name") && [...document.querySelectorAll(".shares td.share-name")].every((td) => td.offsetWidth > td.closest("table").offsetWidth * 0.4)`)
+}

@@ -27,6 +27,11 @@ function leave(box: HTMLTextAreaElement): void {
   entries[entries.length - 1]?.focus({ preventScroll: true });
 }
 
+function fitHeight(el: HTMLTextAreaElement): void {
+  el.style.height = "auto";
+  el.style.height = Math.min(el.scrollHeight + 2, Math.max(120, innerHeight * 0.4)) + "px";
+}
+
 export function Composer({ talk, box, sent }: Props) {
   const images = useSignal<Picked[]>([]);
   const busy = useSignal(false);
@@ -42,12 +47,12 @@ export function Composer({ talk, box, sent }: Props) {
   const commands = closed.value === text ? [] : slashesFor(text);
   const here = Math.min(at.value, commands.length - 1);
 
-  // The box grows with its content.
+  // The box grows with its content, whose size depends on the window's.
   useLayoutEffect(() => {
-    const el = box.current;
-    if (!el) return;
-    el.style.height = "auto";
-    el.style.height = Math.min(el.scrollHeight + 2, Math.max(120, innerHeight * 0.4)) + "px";
+    const fit = () => box.current && fitHeight(box.current);
+    fit();
+    addEventListener("resize", fit);
+    return () => removeEventListener("resize", fit);
   }, [text]);
   useEffect(() => {
     talk.focus = () => box.current?.focus();

@@ -57,7 +57,7 @@ function Acts({ item, talk }: Props) {
     <>
       {text && <Act name="Copy message" icon="copy" run={() => void talk.copyText(card.id)} />}
       {mayWrite() && card.role === "user" && <Act name="Edit message" icon="edit" disabled={busy} run={() => void talk.edit(card)} />}
-      {mayWrite() && card.role === "assistant" && text && talk.asked(card.id) && <Act name="Retry this answer" icon="retry" disabled={busy} run={() => void talk.again(talk.asked(card.id))} />}
+      {mayWrite() && card.role === "assistant" && (text || card.error) && talk.asked(card.id) && <Act name="Retry this answer" icon="retry" disabled={busy} run={() => void talk.again(talk.asked(card.id))} />}
     </>
   );
 }

@@ -6,7 +6,7 @@ import { clock, cost, count, plural, shell, shortId, shortPath, titleOf, tokens 
 import { bound, mayWrite } from "../../me";
 import { toolOf } from "../../plaintext";
 import { toSession } from "../../router";
-import { copy, CopyCLI, Icon, Menu, Time, WindowBar } from "../../ui";
+import { copy, CopyCLI, Icon, Menu, SourceBadge, Time, WindowBar } from "../../ui";
 import { Unread } from "../parts";
 import type { Breaker, Session, SessionPage, TagPage } from "../../wire";
 import { change } from "./order";
@@ -61,6 +61,7 @@ function Known({ watch, session }: { watch: Watch; session: Session }) {
         </span>
       </div>
       <p class="session-meta num">
+        {session.imported && <SourceBadge source={session.imported} />}
         <Origin session={session} />
         {st?.model && <span title={st.provider}>{st.model}</span>}
         {st && st.window.window > 0 && (

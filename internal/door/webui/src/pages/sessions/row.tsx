@@ -22,6 +22,7 @@ interface Props {
 export const SessionRow = memo(function SessionRow({ session: s, depth, selected, select, menu, focused, sort }: Props) {
   const live = s.live || running.value.has(s.id);
   const name = titleOf(s);
+  const from = s.source || s.imported;
   return (
     <div class={"srow" + (selected ? " selected" : "")} data-depth={Math.min(depth, 3)}>
       <span class="srow-pick" role="cell">
@@ -57,7 +58,7 @@ export const SessionRow = memo(function SessionRow({ session: s, depth, selected
         <span class="srow-where">{s.key ? s.key.replace(/^agent:/, "") : s.cwd ? shortPath(s.cwd) : shortId(s.id)}</span>
       </span>
       <span class="srow-agent" role="cell" title={s.source || s.agent}>
-        {s.source ? <SourceBadge source={s.source} /> : s.agent}
+        {from ? <SourceBadge source={from} /> : s.agent}
       </span>
       <State session={s} sort={sort} />
       <span class="srow-time num" role="cell">

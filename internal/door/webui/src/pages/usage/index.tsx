@@ -171,6 +171,11 @@ function Shares({ title, rows, total, name }: SharesProps) {
   return (
     <Section title={title} note={rows.length > mostShares ? `${mostShares} of ${count(rows.length)}` : undefined}>
       <table class="table shares">
+        <colgroup>
+          <col />
+          <col class="share-part" />
+          <col class="share-sum" span={2} />
+        </colgroup>
         <thead class="sr">
           <tr>
             <th>Name</th>
