@@ -31,8 +31,14 @@ func LevelOf(tokens, window int64) Level {
 
 // warnWindow warns the user that the window is filling up, unless it is compacted
 // automatically or compaction was suggested. It warns once when the first level is reached,
-// and in every turn at the second.
+// and in every turn at the second. A message that is larger than the window is sent
+// nevertheless, since the window's size may be wrong, and is always warned of.
 func (t fitter) warnWindow(usage WindowUsage) {
+	if n := t.inputTokens(); n > 0 && t.fit.warned == "" {
+		t.fit.warned = LevelFull
+		t.emit(Notice{Level: LevelFull, Text: fmt.Sprintf("the message fills about %d%% of the window; it was sent whole", n*100/max(usage.Window, 1))})
+		return
+	}
 	if t.autoCompacts() && !t.fit.stuck || t.fit.suggested {
 		return
 	}

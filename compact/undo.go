@@ -85,6 +85,53 @@ func listWithEnd(ctx context.Context, st store.Store, id firn.ID) ([]Record, fir
 	return past, end, nil
 }
 
+// listLatest is like listWithEnd, but reads back only to the latest compaction in the file and
+// returns no older ones. It returns false if that compaction is on another branch, or if what
+// follows it is damaged.
+func listLatest(ctx context.Context, st store.Store, id firn.ID) (past []Record, end firn.Pos, ok bool, err error) {
+	var tail []firn.Node // newest first
+	for rec, err := range st.ReadBack(ctx, id, store.End) {
+		if err != nil {
+			return nil, 0, false, fmt.Errorf("find the latest compaction of session %s: %w", id, err)
+		}
+		if rec.Gap != nil {
+			return nil, 0, false, nil
+		}
+		end = max(end, rec.Next)
+		tail = append(tail, firn.Node{Glance: rec.Glance, At: rec.At})
+		if rec.Glance.Kind != firn.KindCompaction {
+			continue
+		}
+		entry, err := rec.Entry()
+		c, isCompaction := entry.Body.(*firn.Compaction)
+		if err != nil || !isCompaction {
+			return nil, 0, false, nil
+		}
+		past = []Record{pastOf(rec.At, entry, c)}
+		break
+	}
+	var tree firn.Tree
+	for _, n := range slices.Backward(tail) {
+		tree.Add(n.At, n.Glance)
+	}
+	if len(past) == 0 {
+		return nil, end, true, nil
+	}
+	p := &past[0]
+	for _, gap := range tree.Gaps() {
+		if gap.Entry != p.ID { // its parent was not read
+			return nil, 0, false, nil
+		}
+	}
+	if path := tree.Path(tree.Head()); len(path) == 0 || tree.Node(path[0]).ID != p.ID {
+		return nil, 0, false, nil
+	}
+	p.By = slices.Clone(tombstonesByTarget(&tree)[p.ID])
+	p.Undone = len(p.By) > 0
+	p.Counts = !p.Undone
+	return past, end, true, nil
+}
+
 // pastOf describes one compaction.
 func pastOf(at firn.Pos, e firn.Entry, c *firn.Compaction) Record {
 	d := DetailsOf(c)
@@ -139,7 +186,7 @@ func Undo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) 
 	if done {
 		return entry, nil
 	}
-	entries, err := appendTombstones(ctx, st, id, func(past []Record) ([]firn.EntryID, error) {
+	entries, err := appendTombstones(ctx, st, id, listWithEnd, func(past []Record) ([]firn.EntryID, error) {
 		p, err := pick(past, target, func(p Record) bool { return p.Counts })
 		if err == nil && p.Undone {
 			err = fmt.Errorf("%s is already undone: %w", p.ID, ErrNothing)
@@ -189,9 +236,17 @@ func Current(path window.Path) (Record, bool) {
 
 // Redo reverts the undoing of a compaction and returns the tombstones that do so. An empty
 // target means the latest one that was undone and not replaced since. The errors are those
-// of Undo.
+// of Undo. Redoing the latest compaction of the file reads back to it; any other target
+// requires reading the whole session.
 func Redo(ctx context.Context, st store.Store, id firn.ID, target firn.EntryID) ([]firn.Entry, error) {
-	entries, err := appendTombstones(ctx, st, id, func(past []Record) ([]firn.EntryID, error) {
+	list := func(ctx context.Context, st store.Store, id firn.ID) ([]Record, firn.Pos, error) {
+		past, end, ok, err := listLatest(ctx, st, id)
+		if err != nil || ok && (target == "" || len(past) > 0 && past[0].ID == target) {
+			return past, end, err
+		}
+		return listWithEnd(ctx, st, id)
+	}
+	entries, err := appendTombstones(ctx, st, id, list, func(past []Record) ([]firn.EntryID, error) {
 		if n := len(past); target == "" && n > 0 && past[n-1].Counts {
 			return nil, fmt.Errorf("the latest compaction is not undone: %w", ErrNothing)
 		}
@@ -220,11 +275,11 @@ func pick(past []Record, target firn.EntryID, ok func(Record) bool) (Record, err
 	return Record{}, fmt.Errorf("no compaction: %w", ErrNothing)
 }
 
-// appendTombstones hides the entries that decide returns. If other entries are appended in
+// appendTombstones hides the entries that decide returns for the compactions of list. If other entries are appended in
 // the meantime, it calls decide again.
-func appendTombstones(ctx context.Context, st store.Store, id firn.ID, decide func([]Record) ([]firn.EntryID, error)) ([]firn.Entry, error) {
+func appendTombstones(ctx context.Context, st store.Store, id firn.ID, list func(context.Context, store.Store, firn.ID) ([]Record, firn.Pos, error), decide func([]Record) ([]firn.EntryID, error)) ([]firn.Entry, error) {
 	for try := 1; ; try++ {
-		past, end, err := listWithEnd(ctx, st, id)
+		past, end, err := list(ctx, st, id)
 		if err != nil {
 			return nil, err
 		}

@@ -8,10 +8,12 @@ import (
 	"testing"
 
 	"firn.dev"
+	"firn.dev/internal/base/basetest"
 	"firn.dev/store"
 	"firn.dev/window"
 
 	"github.com/google/go-cmp/cmp"
+	"github.com/google/go-cmp/cmp/cmpopts"
 )
 
 func TestUndoRedo(t *testing.T) {
@@ -199,7 +201,7 @@ func TestBrokenStore(t *testing.T) {
 }
 
 // TestUndoReadsOnlyLiveEntries checks that undoing the compaction in effect, with and without
-// its ID, does not read a long session from its start.
+// its ID, does not read a long session from its start, and neither does redoing it.
 func TestUndoReadsOnlyLiveEntries(t *testing.T) {
 	const size = 16_000
 	st := open(t, talk(200, 1000)...)
@@ -215,12 +217,65 @@ func TestUndoReadsOnlyLiveEntries(t *testing.T) {
 		if _, err := Undo(t.Context(), fromTheEnd{st, t}, session, target); err != nil {
 			t.Fatal(err)
 		}
-		if _, err := Redo(t.Context(), st, session, made.Entry.ID); err != nil {
+		if _, err := Redo(t.Context(), fromTheEnd{st, t}, session, target); err != nil {
 			t.Fatal(err)
+		}
+		if now := live(t, st); now.Compaction == nil || now.Compaction.ID != made.Entry.ID {
+			t.Errorf("after a redo %+v is in effect", now.Compaction)
+		}
+		if _, err := Redo(t.Context(), fromTheEnd{st, t}, session, target); !errors.Is(err, ErrNothing) {
+			t.Errorf("a second redo: %v", err)
 		}
 	}
 	if _, ok := Current(window.Path{}); ok {
 		t.Error("a session without a compaction has one in effect")
+	}
+}
+
+// TestLatestEqualsList compares the latest compaction that a backward read finds with the list
+// of all, in random sessions with branches, undone and redone compactions.
+func TestLatestEqualsList(t *testing.T) {
+	random := basetest.Random(t)
+	var found, declined int
+	for range 300 {
+		st := open(t, talk(2, 10)...)
+		for range 2 + random.IntN(12) {
+			entries := all(t, st)
+			any := entries[1+random.IntN(len(entries)-1)].ID
+			e := userEntry("more")
+			switch random.IntN(6) {
+			case 0, 1:
+				e = firn.NewEntry(&firn.Compaction{Summary: "so far", FirstKept: any})
+			case 2:
+				e = firn.Hide(any)
+			case 3:
+				e = firn.Hide(entries[len(entries)-1].ID)
+			}
+			if random.IntN(5) == 0 {
+				e.Parent = any
+			}
+			add(t, st, e)
+		}
+		want, wantEnd, err := listWithEnd(t.Context(), st, session)
+		if err != nil {
+			t.Fatal(err)
+		}
+		got, end, ok, err := listLatest(t.Context(), st, session)
+		switch {
+		case err != nil:
+			t.Fatal(err)
+		case !ok:
+			declined++
+			continue
+		case len(got) > 0:
+			found++
+		}
+		if diff := cmp.Diff(want[max(len(want)-1, 0):], got, cmpopts.EquateEmpty()); diff != "" || end != wantEnd {
+			t.Fatalf("of %d compactions the latest is (-list +latest):\n%s\nends %d and %d", len(want), diff, wantEnd, end)
+		}
+	}
+	if found < 20 || declined < 20 {
+		t.Errorf("%d were found, %d need the whole session", found, declined)
 	}
 }
 

@@ -122,6 +122,14 @@ func TestOverflowIsOneSentence(t *testing.T) {
 			t.Errorf("window %d: the model was called %d times", config, n)
 		}
 	}
+	// A window that is larger than stated accepts the message, which is reported.
+	large := newFakeProvider(t, func(fakeRequest) (int, string) { return http.StatusOK, "Fine." })
+	elsewhere := t.TempDir()
+	large.smallWindow(t, elsewhere, 4_000, "")
+	if out, notes, code := large.firn(t, elsewhere, elsewhere, "chat", "-p", "--no-tools", filler(48_000)); code != 0 || !strings.Contains(out, "Fine.") ||
+		!strings.Contains(notes, "note: the message fills about 300% of the window; it was sent whole") {
+		t.Errorf("with a larger window it ended with %d: %s %s", code, out, notes)
+	}
 	// The session continues: the large message is now old and is left out or summarized.
 	server.smallWindow(t, home, 200_000, "")
 	if out, notes, code := server.firn(t, home, home, "chat", "-c", "-p", "--no-tools", "and now?"); code != 0 || !strings.Contains(out, "Fine.") {

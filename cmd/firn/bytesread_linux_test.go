@@ -122,6 +122,7 @@ func TestCostDoesNotDependOnLength(t *testing.T) {
 	}{
 		{2e6, 200e6, false, [][]string{
 			{"tail", "-n", "3", "ID"}, {"window", "ID"}, {"show", "ID"}, {"ls"}, {"rewind", "ID"}, {"rewind", "ID", "LEFT"}, {"tail", "ID"},
+			{"uncompact", "ID"}, {"uncompact", "ID", "--redo"}, {"rename", "ID", "Other"}, {"tag", "ID", "+x"}, {"archive", "ID"},
 		}},
 		{2e6, 20e6, true, [][]string{{"chat", "-r", "ID", "-p", "question7"}, {"chat", "-c", "-p", "answer9"}, {"tail", "-n", "3", "ID"}}},
 	} {

@@ -43,6 +43,8 @@ var undoable = []undone{
 	{"label", []string{"label ONE #1 first"}, "label ONE first --remove"},
 	{"rename", nil, "rename ONE 'another name'"},
 	{"rename", []string{"rename ONE 'a name of mine'"}, "rename ONE 'another name'"},
+	{"rename", nil, "rename ONE --remove"},
+	{"rename", []string{"rename ONE --remove"}, "rename ONE 'a name'"},
 	{"rename", []string{"rename ONE \"it's 50% & $HOME\""}, "rename ONE plain"},
 	{"rm", nil, "rm ONE"},
 	{"rm", []string{"archive ONE"}, "rm ONE"},
@@ -182,7 +184,7 @@ func TestNothingToDo(t *testing.T) {
 		{"label", []string{"label ONE #1 first"}, "label ONE #1 first"}, {"label", nil, "label ONE #1 --remove"},
 		{"tag", []string{"tag ONE +red"}, "tag ONE +red"}, {"tag", nil, "tag ONE -red"},
 		{"keys set", []string{"keys set agent:main:other ONE"}, "keys set agent:main:other ONE"},
-		{"rewind", nil, "rewind ONE HEAD"},
+		{"rewind", nil, "rewind ONE HEAD"}, {"rename", []string{"rename ONE --remove"}, "rename ONE --remove"},
 	} {
 		t.Run(strings.Join(append(slices.Clone(u.before), u.run), ", "), func(t *testing.T) {
 			t.Parallel()

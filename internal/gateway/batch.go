@@ -62,11 +62,50 @@ func (g *sessionEditor) patchOne(ctx context.Context, id firn.ID, b *wire.Batch)
 		tags := slices.DeleteFunc(append(slices.Clone(was.Tags), b.AddTags...), func(tag string) bool { return slices.Contains(b.DropTags, tag) })
 		p.Tags = &tags
 	}
+	undo := undoOf(&was, &p)
+	if overrides(&p) {
+		path, err := g.Path(ctx, id)
+		if err != nil {
+			return wire.Patch{}, err
+		}
+		undoOverrides(&undo, path.Chosen, &p)
+	}
 	_, err = g.Patch(ctx, id, p)
-	return undoOf(&was, &p), err
+	return undo, err
 }
 
-// undoOf returns the patch that restores the fields of a session changed by p.
+// overrides reports whether a patch changes settings that a session may override.
+func overrides(p *wire.Patch) bool {
+	return p.Model != nil || p.Thinking != nil || p.Verbose != nil || p.Auth != nil || p.Send != nil
+}
+
+// undoOverrides adds to undo the members that restore the overridden settings of a session
+// changed by p. Those that were not set for the session return to the default.
+func undoOverrides(undo *wire.Patch, chosen firn.State, p *wire.Patch) {
+	model := ""
+	if chosen.Model != "" {
+		model = chosen.Provider + "/" + chosen.Model
+	}
+	for _, o := range []struct {
+		change *string
+		undo   **string
+		was    string
+	}{
+		{p.Model, &undo.Model, model},
+		{p.Thinking, &undo.Thinking, chosen.ThinkingLevel},
+		{p.Verbose, &undo.Verbose, chosen.Verbose},
+		{p.Auth, &undo.Auth, chosen.Auth},
+		{p.Send, &undo.Send, chosen.Send},
+	} {
+		if o.change != nil {
+			was := cmp.Or(o.was, wire.Default)
+			*o.undo = &was
+		}
+	}
+}
+
+// undoOf returns the patch that restores the title, tags and marks of a session changed by
+// p.
 func undoOf(was *wire.Session, p *wire.Patch) wire.Patch {
 	var undo wire.Patch
 	if p.Title != nil {
@@ -81,27 +120,6 @@ func undoOf(was *wire.Session, p *wire.Patch) wire.Patch {
 	if p.Tags != nil {
 		tags := append([]string{}, was.Tags...)
 		undo.Tags = &tags
-	}
-	if was.State == nil {
-		return undo
-	}
-	if p.Model != nil && was.State.Provider != "" {
-		model := was.State.Provider + "/" + was.State.Model
-		undo.Model = &model
-	}
-	if p.Thinking != nil && was.State.Thinking != "" {
-		undo.Thinking = &was.State.Thinking
-	}
-	if p.Verbose != nil && was.State.Verbose != "" {
-		undo.Verbose = &was.State.Verbose
-	}
-	if p.Auth != nil {
-		auth := cmp.Or(was.State.Auth, wire.Default)
-		undo.Auth = &auth
-	}
-	if p.Send != nil {
-		send := cmp.Or(was.State.Send, sendInherit)
-		undo.Send = &send
 	}
 	return undo
 }

@@ -206,7 +206,9 @@ func (g *compactor) undoInForce(ctx context.Context, id firn.ID, p compact.Recor
 func (g *compactor) undoAny(ctx context.Context, id firn.ID, compaction firn.EntryID) (wire.Compaction, error) {
 	target, err := g.pickCompaction(ctx, id, compaction)
 	if err == nil && target == "" {
-		target, err = g.inForce(ctx, id)
+		var c wire.Compaction
+		c, err = g.inForce(ctx, id)
+		target = c.ID
 	}
 	if err != nil {
 		return wire.Compaction{}, err
@@ -230,12 +232,12 @@ func (g *compactor) Redo(ctx context.Context, id firn.ID, compaction firn.EntryI
 	if _, err := compact.Redo(ctx, g.Store, id, target); err != nil {
 		return wire.Compaction{}, undoProblem(err)
 	}
+	var c wire.Compaction
 	if target == "" { // the latest one is in force now
-		if target, err = g.inForce(ctx, id); err != nil {
-			return wire.Compaction{}, err
-		}
+		c, err = g.inForce(ctx, id)
+	} else {
+		c, err = g.compaction(ctx, id, target)
 	}
-	c, err := g.compaction(ctx, id, target)
 	if err == nil {
 		g.events.publish(event(wire.CompactionCompleted, id, c))
 	}
@@ -258,18 +260,17 @@ func (g *compactor) pickCompaction(ctx context.Context, id firn.ID, name firn.En
 	return g.EntryAt(ctx, id, string(name))
 }
 
-// inForce returns the compaction in force.
-func (g *compactor) inForce(ctx context.Context, id firn.ID) (firn.EntryID, error) {
-	all, err := g.Compactions(ctx, id)
+// inForce returns the compaction in force, without its number. It reads only the live part of
+// the session.
+func (g *compactor) inForce(ctx context.Context, id firn.ID) (wire.Compaction, error) {
+	path, err := g.Path(ctx, id)
 	if err != nil {
-		return "", err
+		return wire.Compaction{}, err
 	}
-	for _, c := range all {
-		if c.Current {
-			return c.ID, nil
-		}
+	if p, ok := compact.Current(path); ok {
+		return pastCompaction(&p, 0), nil
 	}
-	return "", &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no compaction in effect", id), Hint: "to list compactions: firn compactions"}
+	return wire.Compaction{}, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("session %s has no compaction in effect", id), Hint: "to list compactions: firn compactions"}
 }
 
 // compaction returns the description of one compaction.

@@ -410,6 +410,40 @@ func TestPatch(t *testing.T) {
 	})
 }
 
+// TestBatchUndo changes all overridable settings of a session in a batch and applies the
+// patch that undoes it: settings that were not set for the session are not set afterwards.
+func TestBatchUndo(t *testing.T) {
+	inRooms(t, func(t *testing.T, r *room) {
+		id := r.talk(1)
+		chosen := func() firn.State {
+			state := got(r.Path(r.ctx, id))(t).Chosen
+			state.Send = strings.TrimSuffix(state.Send, sendInherit) // the default
+			return state
+		}
+		for _, own := range []wire.Patch{
+			{Title: new("")},
+			{Title: new("mine"), Thinking: new("low")},
+			{Model: new("scripted/scripted"), Thinking: new("low"), Verbose: new("on"), Send: new("allow")},
+		} {
+			got(r.Patch(r.ctx, id, own))(t)
+			was, state := got(r.Session(r.ctx, string(id)))(t), chosen()
+			results := got(r.Batch(r.ctx, wire.Batch{IDs: []firn.ID{id}, Patch: wire.Patch{
+				Title: new("other"), Model: new("scripted/other"), Thinking: new("high"), Verbose: new("off"), Send: new("deny"), Archived: new(true), Hidden: new(true), Tags: &[]string{"x"},
+			}}))(t)
+			if results[0].Error != "" || chosen() == state {
+				t.Fatalf("the batch results in %+v and %+v", results, chosen())
+			}
+			now := got(r.Patch(r.ctx, id, *results[0].Before))(t)
+			if now.Title != was.Title || now.Archived || now.Hidden || len(now.Tags) != 0 || now.State.Model != was.State.Model || now.State.Thinking != was.State.Thinking {
+				t.Errorf("undone it is %+v, before it was %+v", now, was)
+			}
+			if chosen() != state {
+				t.Errorf("undone by %+v, the session's own settings are %+v, before they were %+v", *results[0].Before, chosen(), state)
+			}
+		}
+	})
+}
+
 // TestSettingsSurviveCompaction checks that settings survive a compaction.
 func TestSettingsSurviveCompaction(t *testing.T) {
 	inRooms(t, func(t *testing.T, r *room) {

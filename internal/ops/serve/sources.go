@@ -40,7 +40,7 @@ type Foreign struct {
 func (h *Instance) openForeign() error {
 	f := h.o.Foreign
 	st, err := sourcestore.Open(f.Dir, f.Tool, sourcestore.Options{Name: string(f.Tool.Name()), InPlace: f.InPlace, Expand: expand, MaxLine: int64(h.o.Settings.Store.MaxLine), Now: h.o.Clock, OnLoss: func(l dialect.Loss) {
-		h.o.Report(fmt.Sprintf("%s cannot represent %s: entry %s of kind %s was changed or omitted", f.Tool.Name(), l.Limit, l.Entry, l.Kind))
+		h.o.Report(lossNote(f.Tool.Name(), l))
 	}, Report: func(err error) { h.o.Report(err.Error()) }})
 	if err != nil {
 		return err
@@ -48,6 +48,19 @@ func (h *Instance) openForeign() error {
 	h.store = h.counts.Store(h.indexed(st, st, h.foreignIndex(f.Dir), nil))
 	h.transcript = func(ctx context.Context, id firn.ID) (convert.Source, error) { return lines(ctx, st, id) }
 	return nil
+}
+
+// lossNote describes what a tool's file does not hold as it was.
+func lossNote(tool dialect.Name, l dialect.Loss) string {
+	what := fmt.Sprintf("entry %s of kind %s", l.Entry, l.Kind)
+	if l.Kind == firn.KindHeader {
+		what = "the header"
+	}
+	became := "changed"
+	if l.Dropped {
+		became = "omitted"
+	}
+	return fmt.Sprintf("%s cannot represent %s: %s was %s", tool, l.Limit, what, became)
 }
 
 // takeoverDir is the directory among the mirrors that marks sessions being taken over. No

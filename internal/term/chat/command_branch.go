@@ -110,15 +110,11 @@ func (c branchCommands) compact(ctx context.Context, hint string) error {
 }
 
 func (c branchCommands) uncompact(ctx context.Context, _ string) error {
-	past, err := c.client.Compactions(ctx, c.id)
-	if err != nil {
-		return err
-	}
-	i := slices.IndexFunc(past, func(p wire.Compaction) bool { return p.Current })
-	if i < 0 {
+	_, err := c.client.Undo(ctx, c.id, "latest")
+	if wire.KindOf(err) == wire.NotFound {
 		return &Problem{Err: failure.Of(firn.ErrNotFound, "no active compaction"), Hint: "/window shows what is sent to the model"}
 	}
-	if _, err := c.client.Undo(ctx, c.id, past[i].ID); err != nil {
+	if err != nil {
 		return err
 	}
 	c.screen.printf("compaction undone; /window shows what is sent now")

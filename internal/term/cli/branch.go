@@ -246,39 +246,66 @@ func labelText(id firn.ID, n wire.Node, name string) string {
 }
 
 func (p changeCommands) renameCommand() *cobra.Command {
-	var plan bool
+	var remove, plan bool
 	cmd := &cobra.Command{
 		Use:     "rename SESSION TITLE",
 		GroupID: "sessions",
 		Short:   "Set the title of a session",
-		Long:    "Set the title of a session. A title you set is never replaced automatically.\n\n" + sessionHelp,
-		Example: "  firn rename - 'a trip to Oslo'", Args: args(2, 2, "a session and a title"), ValidArgsFunction: p.completeSession(false),
-		RunE: p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
-			s, err := p.session(ctx, c, args[0])
-			if err != nil {
-				return err
-			}
-			if plan {
-				return p.plan(s.ID, "rename", fmt.Sprintf("would rename %s%s to%s", prose.Short(s.ID), quotedName(s.Title), quotedName(args[1])))
-			}
-			now, err := c.Patch(ctx, s.ID, wire.Patch{Title: &args[1]})
-			if err != nil {
-				return err
-			}
-			return p.print(now, func() string {
-				return fmt.Sprintf("renamed %s to%s\n", prose.Short(now.ID), quotedName(now.Title)) + undoRename(s)
-			})
-		}),
+		Long: `Set the title of a session. A title you set is never replaced automatically. A
+session without a title is listed by the start of its first message.
+
+` + sessionHelp,
+		Example: "  firn rename - 'a trip to Oslo'\n  firn rename - --remove", Args: args(1, 2, "a session and a title"), ValidArgsFunction: p.completeSession(false),
 	}
+	cmd.Flags().BoolVar(&remove, "remove", false, "remove the title")
 	cmd.Flags().BoolVar(&plan, "plan", false, "print the plan without changing anything")
+	cmd.RunE = func(cmd *cobra.Command, args []string) error {
+		if remove == (len(args) == 2) {
+			return usage(cmd, "firn rename takes a session and either a title or --remove")
+		}
+		return p.with(mayChange, func(ctx context.Context, c *client.Client, args []string) error {
+			title := ""
+			if !remove {
+				title = args[1]
+			}
+			return p.rename(ctx, c, args[0], title, plan)
+		})(cmd, args)
+	}
 	return cmd
 }
 
-// undoRename returns a line with the command that restores the old title; empty if there
-// was none.
+// rename sets the title of a session, or removes it if title is empty.
+func (p changeCommands) rename(ctx context.Context, c *client.Client, ref, title string, plan bool) error {
+	s, err := p.session(ctx, c, ref)
+	switch {
+	case err != nil:
+		return err
+	case title == "" && s.Title == "":
+		return p.print(s, func() string { return prose.Short(s.ID) + quotedName(nameOf(s)) + " has no title; no changes made\n" })
+	case plan && title == "":
+		return p.plan(s.ID, "rename", fmt.Sprintf("would remove from %s the title%s", prose.Short(s.ID), quotedName(s.Title)))
+	case plan:
+		return p.plan(s.ID, "rename", fmt.Sprintf("would rename %s%s to%s", prose.Short(s.ID), quotedName(s.Title), quotedName(title)))
+	}
+	now, err := c.Patch(ctx, s.ID, wire.Patch{Title: &title})
+	if err != nil {
+		return err
+	}
+	done := fmt.Sprintf("renamed %s to%s\n", prose.Short(now.ID), quotedName(now.Title))
+	if title == "" {
+		done = fmt.Sprintf("removed from %s the title%s\n", prose.Short(now.ID), quotedName(s.Title))
+	}
+	if s.Title == "" && p.inPlace {
+		return p.print(now, func() string { return done }) // few tools can remove a title
+	}
+	return p.print(now, func() string { return done + undoRename(s) })
+}
+
+// undoRename returns a line with the command that restores the old title, or the state
+// without one.
 func undoRename(s wire.Session) string {
 	if s.Title == "" {
-		return ""
+		return fmt.Sprintf("undo: firn rename %s --remove\n", prose.Short(s.ID))
 	}
 	return fmt.Sprintf("undo: firn rename %s %s\n", prose.Short(s.ID), quote(prose.Clean(s.Title)))
 }

@@ -110,7 +110,7 @@ func (p transcriptCommands) cat(ctx context.Context, c *client.Client, ref strin
 		return err
 	}
 	if !f.follow {
-		return p.reportDamage(s.ID, damage)
+		return p.reportDamage(s, damage)
 	}
 	return p.follow(ctx, c, s.ID, last, f)
 }
@@ -227,7 +227,7 @@ func (p transcriptCommands) tail(ctx context.Context, c *client.Client, ref stri
 		return err
 	}
 	if !f.follow {
-		return p.reportDamage(s.ID, damage)
+		return p.reportDamage(s, damage)
 	}
 	if after == 0 {
 		after = s.End

@@ -96,37 +96,46 @@ func (p compactCommands) uncompact(ctx context.Context, c *client.Client, args [
 	if err != nil {
 		return err
 	}
+	change, word, back := c.Undo, "uncompacted", "firn uncompact --redo "
+	if redo {
+		change, word, back = c.Redo, "compacted again", "firn uncompact "
+	}
+	printDone := func(done wire.Compaction) error {
+		return p.print(done, func() string {
+			return fmt.Sprintf("%s %s%s · 0 bytes removed\nundo: %s%s %s\n", word, prose.Short(s.ID), quotedName(s.Title), back, prose.Short(s.ID), done.ID)
+		})
+	}
+	if len(args) == 1 && !plan { // without a list of all, which requires reading the whole session
+		done, err := change(ctx, s.ID, latestCompaction)
+		if err == nil {
+			return printDone(done)
+		}
+		if wire.KindOf(err) != wire.NotFound {
+			return err
+		}
+	}
 	past, err := c.Compactions(ctx, s.ID)
 	if err != nil {
 		return err
 	}
-	name := ""
-	if len(args) == 2 {
-		name = args[1]
-	}
-	target, err := pickCompaction(past, name, redo)
-	if err != nil {
+	target, err := pickCompaction(past, strings.Join(args[1:], ""), redo)
+	switch {
+	case err != nil:
 		return err
-	}
-	if plan {
-		word := "undo"
-		if redo {
-			word = "redo"
-		}
-		return p.plan(s.ID, "uncompact", fmt.Sprintf("would %s compaction %s of %s%s", word, target, prose.Short(s.ID), quotedName(s.Title)))
-	}
-	change, word, back := c.Undo, "uncompacted", "firn uncompact --redo "
-	if redo {
-		change, word, back = c.Redo, "compacted again", "firn uncompact "
+	case plan && redo:
+		return p.plan(s.ID, "uncompact", fmt.Sprintf("would redo compaction %s of %s%s", target, prose.Short(s.ID), quotedName(s.Title)))
+	case plan:
+		return p.plan(s.ID, "uncompact", fmt.Sprintf("would undo compaction %s of %s%s", target, prose.Short(s.ID), quotedName(s.Title)))
 	}
 	done, err := change(ctx, s.ID, target)
 	if err != nil {
 		return err
 	}
-	return p.print(done, func() string {
-		return fmt.Sprintf("%s %s%s · 0 bytes removed\nundo: %s%s %s\n", word, prose.Short(s.ID), quotedName(s.Title), back, prose.Short(s.ID), target)
-	})
+	return printDone(done)
 }
+
+// latestCompaction refers to the compaction in force, or for a redo to the one undone last.
+const latestCompaction = "latest"
 
 // pickCompaction finds a compaction by its entry ID or a prefix of it. Without a name it
 // returns the one in force, or with redo the latest undone one.

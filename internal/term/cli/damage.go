@@ -46,11 +46,14 @@ func (e *damageError) Error() string { return e.message }
 func (e *damageError) Unwrap() error { return firn.ErrCorrupt }
 
 // reportDamage prints the damage of a session and the remedy on stderr. It returns an error
-// if content was lost. For misplaced entries it only prints a warning, unless --json is
-// set, since the JSON includes them.
-func (p *program) reportDamage(id firn.ID, d damaged) error {
-	hint := damageHint(id)
+// if content was lost, or if the session has a fault, such as no complete header. For
+// misplaced entries it only prints a warning, unless --json is set, since the JSON includes
+// them.
+func (p *program) reportDamage(s wire.Session, d damaged) error {
+	id, hint := s.ID, damageHint(s.ID)
 	switch {
+	case d.lost == 0 && s.Fault != "":
+		return &hinted{&damageError{fmt.Sprintf("session %s is damaged: %s", id, prose.OneLine(s.Fault, 200))}, hint}
 	case d.lost > 0:
 		return &hinted{&damageError{fmt.Sprintf("%s of session %s cannot be read", prose.Plural(d.lost, "place"), id)}, hint}
 	case d.misplaced > 0:

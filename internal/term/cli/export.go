@@ -124,7 +124,7 @@ func (p exchangeCommands) export(ctx context.Context, c *client.Client, s wire.S
 	if err != nil {
 		return err
 	}
-	return p.reportDamage(id, damage)
+	return p.reportDamage(s, damage)
 }
 
 // maskedText returns the number of masked secrets, if masking was requested.
@@ -185,7 +185,7 @@ func (p exchangeCommands) writeExport(s wire.Session, out string, write func(io.
 	if err != nil {
 		return err
 	}
-	return p.reportDamage(s.ID, damage)
+	return p.reportDamage(s, damage)
 }
 
 // writePage writes a session as an HTML page or as Markdown, and counts the damage.

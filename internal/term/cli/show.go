@@ -114,7 +114,7 @@ func keyText(s wire.Session) string {
 	case s.Current:
 		return prose.Clean(s.Key)
 	}
-	return prose.Clean(s.Key) + ", which now points at another session"
+	return prose.Clean(s.Key) + ", which no longer points at it"
 }
 
 // stateRows describes the live part of a session.

@@ -68,5 +68,5 @@ func (p overviewCommands) tree(ctx context.Context, c *client.Client, ref string
 		return err
 	}
 	damage.add(whole.Damage...)
-	return p.reportDamage(s.ID, damage)
+	return p.reportDamage(s, damage)
 }

@@ -69,7 +69,7 @@ func (p transcriptCommands) window(ctx context.Context, c *client.Client, ref, a
 	if err != nil {
 		return err
 	}
-	return p.reportDamage(s.ID, damage)
+	return p.reportDamage(s, damage)
 }
 
 // request prints a request, indented.
