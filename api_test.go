@@ -16,7 +16,7 @@ import (
 // apiPreface is the start of the page.
 const apiPreface = "# API reference\n\n" +
 	"Every operation and type of the gateway's HTTP API. [protocol.md](protocol.md) explains them with\nexamples. A test generates this page from [openapi.json](openapi.json), which a gateway also serves\nat `/openapi.json`.\n\n" +
-	"The examples use the home's socket, which needs no token. Over TCP, use\n`curl -H \"Authorization: Bearer $FIRN_TOKEN\" http://127.0.0.1:7766/…`. Each scope includes those\nbefore it: `hook`, `read`, `write`, `admin`.\n\n" +
+	"The examples use the home's socket, which needs no token. Over TCP, use\n`curl -H \"Authorization: Bearer $FIRN_TOKEN\" http://127.0.0.1:7766/…`. Each scope includes those\nbefore it: `hook`, `read`, `write`, `admin`. The scope `sync` is included only in `admin`.\n\n" +
 	"Bodies are JSON. Lists are paged: pass the `cursor` of a response to get the next page. Keys in a path\nare URL-encoded: `agent:main:main` needs no escaping, a slash does.\n"
 
 // apiGroups are the chapters of the page and the first path elements that belong to each.
@@ -34,13 +34,13 @@ var apiGroups = []struct {
 	{"Anthropic-compatible API", []string{"messages"}},
 	{"User interfaces (AG-UI)", []string{"ag-ui"}},
 	{"Authentication", []string{"tokens", "me", "logins", "login", "logout"}},
-	{"Gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "health"}},
+	{"Gateway", []string{"status", "ops", "usage", "jobs", "maintenance", "verify", "store", "sync", "health"}},
 }
 
 // apiParameters are the example values of path parameters.
 var apiParameters = map[string]string{
 	"id": "0198c5a2", "entry": "HEAD", "cid": "1m7hc7xwpykzz", "key": "agent:main:main", "token": "phone", "hook": "deploy", "job": "morning", "n": "1",
-	"model": "main", "agent": "main", "response": "resp_1", "conversation": "conv_1", "item": "msg_1m7hc7xwpykzz", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab",
+	"model": "main", "agent": "main", "response": "resp_1", "conversation": "conv_1", "item": "msg_1m7hc7xwpykzz", "note": "release-plan", "change": "c1", "session": "0198c5a2-5f6e-7abc-8def-0123456789ab", "file": "firn-sync.json",
 }
 
 // apiExamples are example queries and bodies of operations that need one.
@@ -55,7 +55,7 @@ var apiExamples = map[string]string{
 	"createMessage": `{"model":"main","max_tokens":1000,"messages":[{"role":"user","content":"hello"}]}`, "countTokens": `{"model":"main","messages":[{"role":"user","content":"hello"}]}`,
 	"runAgent": `{"threadId":"support-1","runId":"run-1","messages":[{"id":"m1","role":"user","content":"hello"}],"tools":[],"context":[]}`, "runNamedAgent": `{"threadId":"support-1","runId":"run-1","messages":[{"id":"m1","role":"user","content":"hello"}],"tools":[],"context":[]}`,
 	"createResponse": `{"model":"main","input":"hello"}`, "createItems": `{"items":[{"type":"message","role":"user","content":"hello"}]}`, "createConversation": `{}`,
-	"mcp": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "importSession": "@session.jsonl", "usage": "?by=model", "exportSession": "?format=codex",
+	"mcp": `{"jsonrpc":"2.0","id":1,"method":"tools/list"}`, "importSession": "@session.jsonl", "putSyncFile": "@firn-sync.json", "usage": "?by=model", "exportSession": "?format=codex",
 }
 
 // These types are the parts of the OpenAPI description that are read here.

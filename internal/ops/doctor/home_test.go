@@ -84,7 +84,10 @@ func TestExamineFinds(t *testing.T) {
 		do   breaking
 		want []string // severity, kind and a part of the message
 	}{
-		"nothing": {func(*testing.T, string, []firn.ID) {}, []string{"info table: in the trash bin"}},
+		"nothing": {func(t *testing.T, dir string, _ []firn.ID) {
+			write(t, filepath.Join(dir, "sync-target", "firn-sync.json"), "x")
+			write(t, filepath.Join(dir, "damaged", "01234567", "sealed.json"), "{}")
+		}, []string{"info table: in the trash bin"}},
 		"permissions": {func(t *testing.T, dir string, ids []firn.ID) {
 			must(t, os.Chmod(filepath.Join(dir, "agents", "main", "sessions", string(ids[0])+".jsonl"), 0o644))
 			must(t, os.Chmod(filepath.Join(dir, "bin"), 0o755))

@@ -7,10 +7,11 @@ import (
 	"strings"
 
 	"firn.dev"
+	"firn.dev/internal/disk/sealfs"
 )
 
 // knownNames are the known directories and files of a home.
-var knownNames = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", "approvals.json", "sync", filesDir, AcceptedName, "anchor.key", "sealed.json", ".redo"}
+var knownNames = []string{"agents", "archive", "bin", "receipts", "commit", "index", sourcesDir, "gateway", "gateway.sock", "projects", "firn.toml", "store.json", "chat_history", ".moving.lock", "nats", "mirror.json", "approvals.json", "sync", filesDir, AcceptedName, "anchor.key", "sealed.json", ".redo", sealfs.DamagedDir, sealfs.SyncTargetDir}
 
 // checkLayout looks for misplaced files and for sessions in more than one place.
 func (h *homeExam) checkLayout() (string, error) {

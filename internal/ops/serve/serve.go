@@ -218,7 +218,7 @@ func (h *Instance) assemble() error {
 		Heartbeat: g.Heartbeat, AnswerMemory: int64(g.AnswerMemory), Metrics: h.counts, Tracer: h.tracer, Log: h.o.Log, Version: h.o.Version,
 		OpenAI: served(g, "openai", openaiapi.New(h.o.Clock).Handler), Anthropic: served(g, "anthropic", anthropicapi.New(h.o.Clock, window.Chars{}.CountMessage).Handler),
 		AGUI: served(g, "ag-ui", agui.New(h.o.Clock).Handler), MCP: served(g, "mcp", mcp.Handler(mcp.Options{Version: h.o.Version})), Web: pages(g.Web),
-		Peers: h.apiPeers(), Ready: h.ready, Settings: h.settingsList, SyncFiles: h.syncFiles(),
+		Peers: h.apiPeers(), Ready: h.ready, Settings: h.settingsList, SyncFiles: syncFiles(h),
 	})
 	if h.o.Warm {
 		s.startMCP()
@@ -228,7 +228,7 @@ func (h *Instance) assemble() error {
 
 // syncFiles returns what keeps the files of syncs of other machines. The gateways of a cluster keep none: each
 // would have others.
-func (h *Instance) syncFiles() api.SyncFiles {
+func syncFiles(h *Instance) api.SyncFiles {
 	if _, files := h.storeDir(); !files || h.o.Ephemeral {
 		return nil
 	}
