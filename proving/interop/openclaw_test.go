@@ -45,7 +45,7 @@ func (c *openClaw) run(t *testing.T, f *provider, args ...string) string {
 	packages := installed(t, "..", "openclaw", "node_modules")
 	env := append(append(plainEnv(c.user), f.proxied()...), "OPENCLAW_STATE_DIR="+c.home, "OPENCLAW_CONFIG_PATH="+settings,
 		"OPENCLAW_SKIP_CHANNELS=1", "OPENCLAW_SKIP_CRON=1", "OPENCLAW_NO_RESPAWN=1")
-	args = append([]string{filepath.Join(packages, c.name, "openclaw.mjs")}, args...)
+	args = append([]string{"--require", absolute(t, "openclaw.cjs"), filepath.Join(packages, c.name, "openclaw.mjs")}, args...)
 	return run(t, c.cwd, env, filepath.Join(packages, "node-"+runtime.GOOS+"-"+architecture(), "bin", "node"), args...)
 }
 

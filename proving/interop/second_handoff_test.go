@@ -7,6 +7,7 @@ import (
 	"strings"
 	"testing"
 
+	"firn.dev"
 	"firn.dev/store/filestore"
 )
 
@@ -91,5 +92,43 @@ func TestSecondHandoffToOpenClaw(t *testing.T) {
 	}
 	if len(keys) != 4 { // a key of firn points at the latest
 		t.Errorf("the keys are %q", keys)
+	}
+}
+
+// TestSecondHandoffOfOwnTranscript does the same with transcripts that the tool itself wrote,
+// whose lines are copied: each copy must be continued in its own file.
+func TestSecondHandoffOfOwnTranscript(t *testing.T) {
+	for tool, file := range map[string]string{
+		"claude": "claudecode/testdata/transcripts/real-tools-compact-rename.jsonl",
+		"codex":  "codex/testdata/rollout-2026-11-15T21-34-06-01a1e121-bc52-7613-ad59-b80dc54c94a9.jsonl",
+	} {
+		t.Run(tool, func(t *testing.T) {
+			t.Parallel()
+			home := t.TempDir()
+			s := openHome(t, home, filestore.Options{})
+			s.id = firn.ID(importFile(t, home, absolute(t, "../../internal/formats/dialect/"+file)).Session.ID)
+			c := newCodex(t).client()
+			if tool == "claude" {
+				c = newClaude(t).client()
+			}
+			first := s.handoff(t, c.tool, c.home, c.cwd)
+			c.ask(t, "said in the tool", slices.Clone(first.Resume[1:])...)
+			second := s.handoff(t, c.tool, c.home, c.cwd)
+			if first.File == second.File {
+				t.Fatalf("both are in %s", first.File)
+			}
+			before := readFile(t, first.File)
+			sent := strings.Join(c.ask(t, "what was it?", second.Resume[1:]...), "\n")
+			if strings.Contains(sent, "user: said in the tool") || !strings.Contains(sent, "what was it?") {
+				t.Errorf("the second continues with\n%s", sent)
+			}
+			if string(readFile(t, first.File)) != string(before) || !strings.Contains(string(readFile(t, second.File)), "what was it?") {
+				t.Error("the question was not added to the second transcript only")
+			}
+			sent = strings.Join(c.ask(t, "and the first?", first.Resume[1:]...), "\n")
+			if !strings.Contains(sent, "user: said in the tool") || strings.Contains(sent, "what was it?") {
+				t.Errorf("the first continues with\n%s", sent)
+			}
+		})
 	}
 }

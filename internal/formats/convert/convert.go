@@ -127,7 +127,7 @@ func Write(ctx context.Context, w io.Writer, src Source, to dialect.Tool, target
 	linear := limited(to, "branches") || needsOnePath(to.Name(), target)
 	out.choice = newChoice(shape, linear, src.Tool, to.Name(), report)
 	out.choice.onePath = needsOnePath(to.Name(), target)
-	out.fit = newFitting(to.Name(), linear, target.As != "")
+	out.fit = newFitting(to.Name(), linear)
 	target.OnLoss = out.lost
 	target.Written = out.choice.written
 	out.printer = to.Printer(target)

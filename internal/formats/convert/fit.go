@@ -128,12 +128,12 @@ type fitting struct {
 	out  []fitted
 }
 
-func newFitting(to dialect.Name, linear, handoff bool) *fitting {
+func newFitting(to dialect.Name, linear bool) *fitting {
 	fitter := fitterFor(to)
 	if fitter == nil {
 		return nil
 	}
-	return &fitting{fitter: fitter, to: to, linear: linear, closing: handoff && !completesCalls(to), gone: make(map[firn.EntryID]firn.EntryID)}
+	return &fitting{fitter: fitter, to: to, linear: linear, closing: !completesCalls(to), gone: make(map[firn.EntryID]firn.EntryID)}
 }
 
 // completesCalls reports whether a tool that resumes a session adds the results that calls
@@ -174,8 +174,8 @@ func (f *fitting) take(t dialect.EntryLines, changed bool) []fitted {
 	return f.out
 }
 
-// finish returns the entries held back. The last response may still get its results, unless
-// a tool resumes the session that needs them.
+// finish returns the entries held back. The last response may still get its results, but some
+// tools need them to resume the session.
 func (f *fitting) finish() []fitted {
 	f.out = f.out[:0]
 	f.release(len(f.held) > 0 || f.closing)

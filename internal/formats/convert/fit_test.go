@@ -129,27 +129,26 @@ func TestHandoffOfUnanswered(t *testing.T) {
 	}
 }
 
-// TestHandoffWithOpenCalls checks that calls that are open at the end of a handed over session
-// get a result if the tool does not add it, and that other exports may still get one.
-func TestHandoffWithOpenCalls(t *testing.T) {
+// TestOpenCalls checks that calls that are open at the end get a result if the tool does not
+// add it when it resumes the session.
+func TestOpenCalls(t *testing.T) {
 	text := transcript(t, message(firn.RoleUser, firn.Text{Text: "look"}),
 		message(firn.RoleAssistant, callOf("a", "ls", `{}`), callOf("b", "ls", `{}`)), resultOf("b"))
 	for _, c := range []struct {
 		tool    dialect.Tool
 		profile window.Profile
-		as      string
 		want    int64
 	}{
-		{crabtalk.New(), window.OpenAIChat(), "x", 1}, {cersei.New(cersei.Options{}), window.Anthropic(), "x", 1}, {claw0.New(claw0.Options{}), window.Anthropic(), "x", 1},
-		{crabtalk.New(), window.OpenAIChat(), "", 0}, {claudecode.New(), window.Anthropic(), "x", 0}, {codex.New(), window.OpenAIResponses(), "x", 0},
+		{crabtalk.New(), window.OpenAIChat(), 1}, {cersei.New(cersei.Options{}), window.Anthropic(), 1}, {claw0.New(claw0.Options{}), window.Anthropic(), 1},
+		{claudecode.New(), window.Anthropic(), 0}, {codex.New(), window.OpenAIResponses(), 0}, {pi.New(native.New()), window.Anthropic(), 0},
 	} {
 		var out bytes.Buffer
 		report := &Report{}
-		if err := Write(t.Context(), &out, source(native.NewTool(), text), c.tool, dialect.Target{Session: "s", CWD: "/w", As: c.as}, report); err != nil {
+		if err := Write(t.Context(), &out, source(native.NewTool(), text), c.tool, dialect.Target{Session: "s", CWD: "/w"}, report); err != nil {
 			t.Fatal(err)
 		}
 		if got := report.Losses[limitUnanswered]; got != c.want {
-			t.Errorf("%s as %q: %d placeholders are reported, want %d\n%s", c.tool.Name(), c.as, got, c.want, &out)
+			t.Errorf("%s: %d placeholders are reported, want %d\n%s", c.tool.Name(), got, c.want, &out)
 		}
 		w := window.Window{Items: itemsOf(t, c.tool, out.String())}
 		w.Items = append(w.Items, window.Item{Message: firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "what was it?"}}}})

@@ -39,7 +39,10 @@ func appendMessage(dst []byte, e *firn.Entry, m *firn.Message, lose lossFunc) []
 	case firn.RoleSystem:
 		l.role, l.content = roleSystem, textOf(e, m.Parts, lose)
 	case firn.RoleAssistant:
-		l = assistantLine(e, m, lose)
+		if l = assistantLine(e, m, lose); l.content == "" && len(l.calls) == 0 {
+			lose(e, limitEmpty, true)
+			return dst
+		}
 	case firn.RoleToolResult:
 		return appendResults(dst, e, m, lose)
 	case firn.RoleShell:

@@ -120,6 +120,7 @@ func TestPrintNative(t *testing.T) {
 		&firn.Label{Target: "e1", Name: "here"},
 		&firn.Custom{Type: "other", Data: []byte(`{}`)},
 		&firn.Custom{Type: "crabtalk:done", Data: []byte(`{"event":"done","n":1.0}`)},
+		answer(firn.Thinking{Text: "hm"}),
 	)...)
 	want := `{"agent":"crab","created_by":"tg:1","created_at":"2026-04-01T09:00:00+00:00","title":"A \"title\"` + "\u2028" + `","uptime_secs":90}
 {"role":"user","content":"a` + "\x7f" + `\u0001</b>"}
@@ -134,7 +135,7 @@ func TestPrintNative(t *testing.T) {
 		t.Errorf("written:\n%s\nwant\n%s", got, want)
 	}
 	losses := strings.Join(w.losses, "\n")
-	for _, loss := range []string{"e3 marks false", "e5 failed answers true", "e6 images false", "e7 speakers false", "e9 settings true", "e10 notes true", "e11 notes true"} {
+	for _, loss := range []string{"e3 marks false", "e5 failed answers true", "e6 images false", "e7 speakers false", "e9 settings true", "e10 notes true", "e11 notes true", "e13 empty answers true"} {
 		if !strings.Contains(losses, loss) {
 			t.Errorf("the loss %q is not reported:\n%s", loss, losses)
 		}

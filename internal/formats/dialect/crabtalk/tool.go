@@ -43,6 +43,7 @@ const (
 	limitMarks     = "marks"
 	limitErrors    = "errors"
 	limitFailed    = "failed answers"
+	limitEmpty     = "empty answers"
 	limitSpeakers  = "speakers"
 	limitKept      = "kept messages"
 	limitHiding    = "hiding"
@@ -65,6 +66,7 @@ func (Tool) Limits() []dialect.Limit {
 		{Name: limitMarks, Becomes: "provider signatures and details for programs are left out"},
 		{Name: limitErrors, Becomes: "that a result is an error is left out"},
 		{Name: limitFailed, Becomes: "answers that failed are left out, as a model is not sent them"},
+		{Name: limitEmpty, Becomes: "answers without text and calls are left out: providers reject them"},
 		{Name: limitSpeakers, Becomes: "branch summaries, commands and messages of programs become user messages"},
 		{Name: limitKept, Becomes: "the entries that a compaction keeps are written again after its marker, if they can still be read"},
 		{Name: limitHiding, Becomes: "a marker is written, and after it the entries that are not hidden; entries that cannot be read again stay"},
