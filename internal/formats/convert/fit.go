@@ -236,7 +236,6 @@ func (f *fitting) first(one fitted, own bool) {
 // takeMessage processes any other message. Between a call and its result it is held back
 // until after the result.
 func (f *fitting) takeMessage(one fitted, own bool) {
-	f.started = true
 	switch b := one.Entry.Body.(type) {
 	case *firn.Message:
 		if !own && b.Role == firn.RoleUser && f.fit(&one, b) == nil {
@@ -247,12 +246,19 @@ func (f *fitting) takeMessage(one fitted, own bool) {
 			return
 		}
 	}
+	f.started = f.started || own || !isEmpty(one.Entry.Body)
 	if len(f.open) > 0 && !own && !f.own {
 		f.shifted = true
 		f.held = append(f.held, keepFitted(one))
 		return
 	}
 	f.emit(one)
+}
+
+// isEmpty reports whether a message consists of empty text: tools leave it out.
+func isEmpty(b firn.Body) bool {
+	m, ok := b.(*firn.Message)
+	return ok && !slices.ContainsFunc(m.Parts, func(p firn.Part) bool { text, ok := p.(firn.Text); return !ok || text.Text != "" })
 }
 
 // result processes the result of a call.

@@ -129,6 +129,29 @@ func TestHandoffOfUnanswered(t *testing.T) {
 	}
 }
 
+// TestEmptyFirstMessage checks that a conversation starts with a message of the user if its
+// first one is left out.
+func TestEmptyFirstMessage(t *testing.T) {
+	for _, part := range []firn.Part{firn.Text{}, firn.Text{Text: " "}, firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram"}`)}} {
+		text := transcript(t, message(firn.RoleUser, part), message(firn.RoleAssistant, firn.Text{Text: "Yes?"}), message(firn.RoleUser, firn.Text{Text: "look"}))
+		for _, tool := range []dialect.Tool{claudecode.New(), pi.New(native.New()), openclaw.New(pi.New(native.New())), cersei.New(cersei.Options{}), claw0.New(claw0.Options{})} {
+			var out bytes.Buffer
+			if err := Write(t.Context(), &out, source(native.NewTool(), text), tool, dialect.Target{Session: "s", CWD: "/w"}, &Report{}); err != nil {
+				t.Fatal(err)
+			}
+			items := itemsOf(t, tool, out.String())
+			for i := range items { // no tool sends empty text
+				parts := &items[i].Message.Parts
+				*parts = slices.DeleteFunc(*parts, func(p firn.Part) bool { text, ok := p.(firn.Text); return ok && text.Text == "" })
+			}
+			items = slices.DeleteFunc(items, func(it window.Item) bool { return len(it.Message.Parts) == 0 })
+			if err := windowtest.Check(window.Anthropic(), window.Window{Items: items}); err != nil {
+				t.Errorf("%s, a first message of %+v: the provider rejects it: %v\n%s", tool.Name(), part, err, &out)
+			}
+		}
+	}
+}
+
 // TestOpenCalls checks that calls that are open at the end get a result if the tool does not
 // add it when it resumes the session.
 func TestOpenCalls(t *testing.T) {
