@@ -79,12 +79,14 @@ words:
 # Some packages mostly wait, for browsers and elections, so one more than the number of
 # processors runs at a time. Packages that take more than a minute start first, so that
 # none of them runs alone at the end. The tests with the providers' SDKs and with an S3
-# server are separate modules, which are slow to compile the first time.
+# server are separate modules, which are slow to compile the first time. So is the bridge to
+# e-mail, for its dependencies.
 LONGEST := ./cmd/firn ./internal/door/webui/webtest ./proving/interop ./store/filestore ./store/jetstream
 test: setup
 	$(GO) test -p $$(($$(nproc 2>/dev/null || echo 2) + 1)) -timeout $(TIMEOUT) $(TESTFLAGS) $(LONGEST) ./...
 	cd proving/interop/sdk && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 	cd proving/s3 && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
+	cd examples/email && $(GO) test -timeout $(TIMEOUT) $(TESTFLAGS) ./...
 
 # Every combination that make test only samples: the ways to run the client scripts, the
 # widths of accessibility checks, and the cuts of imported files.
@@ -109,6 +111,7 @@ check-format:
 
 check-vet:
 	$(GO) vet ./...
+	cd examples/email && $(GO) vet ./...
 
 # Builds all programs of a release, and the one for this machine twice, and runs it in an
 # empty root. COLD=1 does the second build without the cache.

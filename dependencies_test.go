@@ -25,7 +25,7 @@ func TestDependencies(t *testing.T) {
 		seen[m[1]] = dependency{m[2], m[3]}
 	}
 	needed := make(map[string]bool)
-	for _, dir := range []string{".", filepath.Join("proving", "interop", "sdk"), filepath.Join("proving", "s3"), "tools", filepath.Join("tools", "nfpm")} {
+	for _, dir := range []string{".", filepath.Join("proving", "interop", "sdk"), filepath.Join("proving", "s3"), filepath.Join("examples", "email"), "tools", filepath.Join("tools", "nfpm")} {
 		for path, version := range requiredIn(t, dir) {
 			needed[path] = true
 			d, ok := seen[path]
