@@ -51,7 +51,7 @@ func (b *Book) Redeem(ctx context.Context, text string, who Browser) (wire.Creat
 	return b.createLogin(ctx, who, func(p *page) (Grant, error) { return p.redeem(hash, b.clock()) })
 }
 
-// createLogin creates the token of a browser from the grant that the page yields.
+// createLogin creates the token of a browser from the grant that was taken from the record.
 func (b *Book) createLogin(ctx context.Context, who Browser, grant func(*page) (Grant, error)) (wire.Created, error) {
 	now := b.clock()
 	name := "browser " + who.Kind + strings.ToLower(rand.Text()[:6])

@@ -11,8 +11,8 @@ import (
 )
 
 const (
-	// usedEvery is how often the last use of a token is stored, and usedEveryShared its
-	// precision if several gateways share the page.
+	// usedEvery is how often the last use of a token is stored, and usedEveryShared its precision
+	// if several gateways share the tokens.
 	usedEvery       = time.Minute
 	usedEveryShared = 15 * time.Minute
 )
@@ -22,7 +22,7 @@ type Pass struct {
 	wire.Token
 	// Browser is true for the token of a browser.
 	Browser bool
-	// Stale is true if the keep has not answered for a while. The token was valid then, and
+	// Stale is true if the storage has not answered for a while. The token was valid then, and
 	// permits only reading.
 	Stale bool
 }
@@ -108,7 +108,7 @@ func (b *Book) Watch(token string, ended func()) (stop func()) {
 }
 
 // WatchWork is Watch for a turn that was started with a token: it calls ended once the
-// token or an ancestor is revoked. It ignores logouts, expiry and an unavailable keep.
+// token or an ancestor is revoked. It ignores logouts, expiry and unavailable storage.
 func (b *Book) WatchWork(token string, ended func()) (stop func()) {
 	return b.watch(&watcher{token: token, work: true, ended: ended})
 }

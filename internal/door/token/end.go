@@ -13,7 +13,7 @@ import (
 // dropped. If its browser logs out, messages accepted before are still answered. A
 // logged-out token can be revoked, but not the other way round.
 //
-// On the page a logged-out token is also marked as revoked, so that a gateway that does not
+// In the record, a logged-out token is also marked as revoked, so that a gateway that does not
 // know the difference rejects it.
 
 // ending is how and when a token ended.

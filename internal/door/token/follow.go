@@ -9,31 +9,31 @@ import (
 	"firn.dev/wire"
 )
 
-// A page shared by several gateways is not loaded for every request. The keep sends
-// notifications of changes, and is polled in addition. If a secret is unknown, the page is
+// A record shared by several gateways is not loaded for every request. The storage sends
+// notifications of changes, and is polled in addition. If a secret is unknown, the record is
 // loaded before the secret is rejected, since the token may just have been created
 // elsewhere.
 //
-// While the keep does not answer, known tokens stay valid for reading for a limited time,
+// While the storage does not answer, known tokens stay valid for reading for a limited time,
 // and unknown ones are rejected.
 const (
 	// askEvery is the polling interval.
 	askEvery = 5 * time.Second
-	// freshFor is the maximum age of the page for requests that change something. It must
+	// freshFor is the maximum age of the record for requests that change something. It must
 	// be longer than a leader election takes. oldFor is the maximum age for any request.
 	freshFor = 30 * time.Second
 	oldFor   = 10 * time.Minute
-	// patience is how long to wait for the keep.
+	// patience is how long to wait for the storage.
 	patience = 3 * time.Second
 )
 
-// follower keeps a book in sync with its keep.
+// follower keeps a book in sync with its storage.
 type follower struct {
 	end  context.CancelFunc
 	work sync.WaitGroup
 }
 
-// follow starts following the keep.
+// follow starts following the storage.
 func (b *Book) follow(w Watched) {
 	ctx, cancel := context.WithCancel(context.Background())
 	f := &follower{end: cancel}
@@ -55,7 +55,7 @@ func (f *follower) stop() {
 	f.work.Wait()
 }
 
-// followChanges loads the page on every notification, and at intervals.
+// followChanges loads the record on every notification, and at intervals.
 func (b *Book) followChanges(ctx context.Context, news <-chan struct{}) {
 	ticker := time.NewTicker(askEvery)
 	defer ticker.Stop()
@@ -97,7 +97,7 @@ func (b *Book) endAll() {
 	})
 }
 
-// currentPage returns the page. If the keep is local, it is the current page. Otherwise it
+// currentPage returns the record. If the storage is local, it is the current record. Otherwise it
 // is the cached page if known returns true for it, and else the current one.
 func (b *Book) currentPage(ctx context.Context, known func(page) bool) (page, error) {
 	if b.follower == nil {

@@ -63,7 +63,7 @@ func (g Grant) Bounds() route.Bounds {
 
 // Holder returns the permissions of the token with an ID, and whether messages accepted
 // from it must still be answered, as they must after a logout. The grant of an unknown
-// token is empty. Holder fails if the keep is unavailable.
+// token is empty. Holder fails if the storage is unavailable.
 func (b *Book) Holder(ctx context.Context, id string) (g Grant, owed bool, err error) {
 	p, err := b.currentPage(ctx, func(p page) bool { return p.index(id) >= 0 })
 	if err != nil {

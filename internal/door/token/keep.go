@@ -14,30 +14,30 @@ import (
 	"firn.dev/internal/disk/vfs"
 )
 
-// Storage stores the page of a book.
+// Storage stores the record of a book.
 type Storage interface {
-	// Load returns the page and its revision if the revision differs from known; otherwise
+	// Load returns the record and its revision if the revision differs from known; otherwise
 	// it returns known and no data. Nil data means that there is no page. A caller without
 	// a revision passes zero.
 	Load(ctx context.Context, known uint64) (data []byte, revision uint64, err error)
-	// Save writes the page if its revision is still known, and returns the new revision;
-	// otherwise it fails with ErrConflict. If it returns no error, the page is durable.
+	// Save writes the record if its revision is still known, and returns the new revision;
+	// otherwise it fails with ErrConflict. If it returns no error, the record is durable.
 	Save(ctx context.Context, data []byte, known uint64) (revision uint64, err error)
 }
 
-// Watched is a remote keep that sends notifications of changes. It is not queried for every
+// Watched is remote storage that sends notifications of changes. It is not queried for every
 // request.
 type Watched interface {
 	Storage
-	// Watch calls changed when the page may have changed, until ctx ends, and once when it
+	// Watch calls changed when the record may have changed, until ctx ends, and once when it
 	// has started watching.
 	Watch(ctx context.Context, changed func())
 }
 
-// mostBytes is the maximum size of a page.
+// mostBytes is the maximum size of a record.
 const mostBytes = 16 << 20
 
-// File stores a page in a file that only its owner can access. It is safe for concurrent
+// File stores a record in a file that only its owner can access. It is safe for concurrent
 // use.
 type File struct {
 	fs   vfs.FS
@@ -53,7 +53,7 @@ type File struct {
 
 var _ Storage = (*File)(nil)
 
-// NewFile returns a keep for a file, which need not exist.
+// NewFile returns the storage in a file, which need not exist.
 func NewFile(fsys vfs.FS, path string) *File { return &File{fs: fsys, path: path} }
 
 // Load implements [Storage]. It fails if other users can write the file.

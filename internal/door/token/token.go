@@ -31,17 +31,17 @@ import (
 type Book struct {
 	keep  Storage
 	clock func() time.Time
-	// follower follows the changes of other gateways; nil if the keep is read for every
+	// follower follows the changes of other gateways; nil if the storage is read for every
 	// request.
 	follower *follower
-	// turn is held while reading or writing the keep.
+	// turn is held while reading or writing the storage.
 	turn chan struct{}
 
 	mu sync.Mutex
 	// page is the latest known page. It is never modified, only replaced.
 	page     page
 	revision uint64
-	// data is the encoded page as stored in the keep.
+	// data is the encoded record as stored in the storage.
 	data []byte
 	// asked is the start time of the last successful load.
 	asked time.Time
@@ -65,7 +65,7 @@ const (
 	maxTokens    = 1000
 )
 
-// Open opens the book in a keep; it is empty if there is none yet. If the page cannot be
+// Open opens the book in its storage; it is empty if there is none yet. If the record cannot be
 // read, Open fails and no token is accepted. clock may be nil.
 func Open(ctx context.Context, keep Storage, clock func() time.Time) (*Book, error) {
 	if clock == nil {

@@ -144,7 +144,7 @@ func (b *Book) note(ctx context.Context, longer time.Duration) error {
 	return b.change(ctx, func(*page) error { return nil })
 }
 
-// Carry adds the tokens of another keep and returns the number of new ones. A token revoked
+// Carry adds the tokens of another storage and returns the number of new ones. A token revoked
 // there is revoked here too.
 func (b *Book) Carry(ctx context.Context, from Storage) (fresh int, err error) {
 	data, _, err := from.Load(ctx, 0)

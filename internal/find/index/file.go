@@ -88,7 +88,7 @@ func parseHead(b []byte) (head, error) {
 		}
 	}
 	if err := p.End(); err != nil || p.bad || h.size < headLen {
-		return h, fmt.Errorf("%w: the head makes no sense", firn.ErrCorrupt)
+		return h, fmt.Errorf("%w: the header is invalid", firn.ErrCorrupt)
 	}
 	if version != format {
 		return h, fmt.Errorf("%w version %d", firn.ErrUnsupported, version)

@@ -128,7 +128,7 @@ func ParseTime(text string, now time.Time) (time.Time, error) {
 		return t, nil
 	}
 	p := parser{}
-	return time.Time{}, failure.WithHint(p.wrong("a time is a day such as 2026-11-01, a time, or how long ago such as 7d or 12h, not %.40q", text),
+	return time.Time{}, failure.WithHint(p.wrong("invalid time %.40q: expected a date such as 2026-11-01, a time, or an age such as 7d or 12h", text),
 		"for example: since:7d until:"+now.Format(time.DateOnly))
 }
 

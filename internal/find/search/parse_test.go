@@ -103,7 +103,7 @@ func TestParseRefuses(t *testing.T) {
 		"role:boss":                      "role: must be",
 		"role:":                          "needs a value",
 		"in:attic":                       "in: is talk, tools or all",
-		"since:whenever":                 "a time is",
+		"since:whenever":                 "expected a date",
 		"session:abc":                    "four characters",
 		"path:///":                       "needs a name",
 		"aa NOT role:user":               "cannot be negated",

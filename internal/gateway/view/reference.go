@@ -175,6 +175,9 @@ func (v *View) entryTurns(ctx context.Context, id firn.ID, ref reference) (firn.
 	if ref.n == 0 {
 		return "", NoEntry(id, ref.String(), "it has no messages yet")
 	}
+	if turns == 1 {
+		return "", NoEntry(id, ref.String(), "its branch has 1 turn")
+	}
 	return "", NoEntry(id, ref.String(), fmt.Sprintf("its branch has %d turns", turns))
 }
 

@@ -292,7 +292,7 @@ func (v *View) ModelAs(as string) (provider.Model, error) {
 	}
 	from, model, ok := strings.Cut(name, "/")
 	if !ok || setup.Models == nil {
-		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("no model of %q is known", Clip(as)), Hint: "use a provider from the settings, or provider/model"}
+		return nil, &wire.Problem{Kind: wire.NotFound, Message: fmt.Sprintf("unknown model or provider %q", Clip(as)), Hint: "use a provider from the settings, or provider/model"}
 	}
 	return setup.Models(from, model)
 }

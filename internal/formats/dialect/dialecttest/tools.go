@@ -108,7 +108,7 @@ func (s specimen) refused(i int, line []byte, err error) {
 	s.t.Helper()
 	var object map[string]json.RawMessage
 	if !errors.Is(err, firn.ErrCorrupt) {
-		s.errorf("line %d: Scan fails with %v, which is no ErrCorrupt", i+1, err)
+		s.errorf("line %d: Scan fails with %v, which is not ErrCorrupt", i+1, err)
 	}
 	if json.Unmarshal(line, &object) == nil && json.Valid(line) {
 		s.errorf("line %d: Scan refuses a JSON object: %v", i+1, err)
@@ -128,7 +128,7 @@ func (s specimen) whole(entries []firn.Entry) {
 	}
 	for i, e := range entries[1:] {
 		if e.Body == nil {
-			s.errorf("entry %d says nothing", i+1)
+			s.errorf("entry %d has no body", i+1)
 			continue
 		}
 		if e.Body.Kind() == firn.KindHeader {
@@ -149,9 +149,9 @@ func (s specimen) tree(entries []firn.Entry) {
 		case e.ID == "":
 			s.errorf("entry %d of kind %s has no id", i+1, e.Body.Kind())
 		case e.Parent == firn.Root:
-			s.errorf("entry %s has the parent that stands for none", e.ID)
+			s.errorf("entry %s has firn.Root as its parent", e.ID)
 		case e.Parent != "" && !seen[e.Parent]:
-			s.errorf("entry %s follows %s, which does not stand before it", e.ID, e.Parent)
+			s.errorf("entry %s has the parent %s, which is not before it", e.ID, e.Parent)
 		}
 		seen[e.ID] = true
 	}
@@ -161,7 +161,7 @@ func (s specimen) tree(entries []firn.Entry) {
 func (s specimen) sameAgain(entries []firn.Entry) {
 	s.t.Helper()
 	if again := s.scan(s.lines); !reflect.DeepEqual(entries, again) {
-		s.errorf("reading it again gives other entries")
+		s.errorf("reading it again returns different entries")
 	}
 }
 
@@ -176,7 +176,7 @@ func (s specimen) cut() {
 	for n := 0; n < len(s.lines); n += steps {
 		before := s.given(s.lines[:n])
 		if len(before) > 0 && !reflect.DeepEqual(before, whole[:min(len(before), len(whole))]) {
-			s.errorf("the first %d lines are read otherwise if more follow", n)
+			s.errorf("the first %d lines are read differently if more follow", n)
 			return
 		}
 		if n == 0 {
@@ -236,7 +236,7 @@ func (s specimen) printed(entries []firn.Entry) {
 		return
 	}
 	if len(out) > 0 && out[len(out)-1] != '\n' {
-		s.errorf("what was printed does not end with a newline")
+		s.errorf("the printed session does not end with a newline")
 	}
 	var lines [][]byte
 	for line := range bytes.Lines(out) {
@@ -246,6 +246,6 @@ func (s specimen) printed(entries []firn.Entry) {
 		lines = append(lines, bytes.TrimRight(line, "\n"))
 	}
 	if d := talkOf(entries, lost).missing(talkOf(s.scan(lines), nil)); d != "" {
-		s.errorf("what was printed reads otherwise: %s", d)
+		s.errorf("the printed session reads differently: %s", d)
 	}
 }

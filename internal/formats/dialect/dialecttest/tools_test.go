@@ -152,22 +152,22 @@ func TestToolSuiteFindsBrokenPromises(t *testing.T) {
 	}{
 		"whole":           {simple{}, ""},
 		"a reported loss": {simple{lose: true}, ""},
-		"nothing printed": {simple{print: func(int, simpleLine) *simpleLine { return nil }}, "reads otherwise"},
+		"nothing printed": {simple{print: func(int, simpleLine) *simpleLine { return nil }}, "reads differently"},
 		"the last left out": {simple{print: func(n int, l simpleLine) *simpleLine {
 			if n == 5 {
 				return nil
 			}
 			return &l
-		}}, "reads otherwise"},
-		"another word":   {simple{print: at(1, func(l *simpleLine) { l.Text = "uno" })}, "reads otherwise"},
-		"another role":   {simple{print: at(5, func(l *simpleLine) { l.Role = firn.RoleAssistant })}, "reads otherwise"},
-		"another call":   {simple{print: at(2, func(l *simpleLine) { l.Text = "call write" })}, "reads otherwise"},
-		"another result": {simple{print: at(3, func(l *simpleLine) { l.Text = "nothing" })}, "reads otherwise"},
+		}}, "reads differently"},
+		"another word":   {simple{print: at(1, func(l *simpleLine) { l.Text = "uno" })}, "reads differently"},
+		"another role":   {simple{print: at(5, func(l *simpleLine) { l.Role = firn.RoleAssistant })}, "reads differently"},
+		"another call":   {simple{print: at(2, func(l *simpleLine) { l.Text = "call write" })}, "reads differently"},
+		"another result": {simple{print: at(3, func(l *simpleLine) { l.Text = "nothing" })}, "reads differently"},
 		"another order": {simple{print: func(n int, l simpleLine) *simpleLine {
 			l.Text = map[string]string{"one": "three", "three": "one"}[l.Text] + map[bool]string{true: l.Text}[l.Text != "one" && l.Text != "three"]
 			return &l
-		}}, "reads otherwise"},
-		"a late change":  {simple{late: true}, "read otherwise if more follow"},
+		}}, "reads differently"},
+		"a late change":  {simple{late: true}, "read differently if more follow"},
 		"a stuck reader": {simple{stuck: true}, "with a torn line"},
 	} {
 		var r record
