@@ -77,7 +77,7 @@ var modules = []moduleRule{
 	{"github.com/spf13/", []string{"internal/term/cli", "cmd/..."}, "commands and flags"},
 	{"github.com/pelletier/go-toml/", []string{"internal/ops/config", "internal/find/mask"}, "reads settings, with the position of every value, and the gitleaks rules"},
 	{"github.com/adhocore/gronx", []string{"internal/ops/config", "internal/gateway/timer"}, "the next run of a job, and validation of schedules"},
-	{"github.com/klauspost/compress/zstd", []string{"internal/ops/serve", "internal/term/cli", "internal/formats/dialects", "internal/formats/history/crush", "internal/ops/backup", "store/jetstream", "internal/disk/filehistory", "internal/ops/sessionsync", "cmd/firn"}, "some tools compress old transcripts; so does a store that seals them, a backup, and a sync"},
+	{"github.com/klauspost/compress/zstd", []string{"internal/ops/serve", "internal/term/cli", "internal/formats/dialects", "internal/formats/history/crush", "internal/formats/history/zed", "internal/ops/backup", "store/jetstream", "internal/disk/filehistory", "internal/ops/sessionsync", "cmd/firn"}, "some tools compress old transcripts; so does a store that seals them, a backup, and a sync"},
 	{"filippo.io/age", []string{"internal/ops/sessionsync", "internal/ops/backup", "internal/ops/encryption", "internal/term/cli"}, "encrypts what a sync publishes, backups, and keys of homes"},
 	{"github.com/minio/minio-go/", []string{"internal/ops/sessionsync/s3target"}, "buckets as sync targets"},
 	{"github.com/modelcontextprotocol/go-sdk/", []string{"internal/door/mcp", "internal/ops/mcpclient"}, "the protocol's own types and transports"},

@@ -35,6 +35,9 @@ create table sessions (id text primary key, name text not null default '', descr
 create table messages (id integer primary key autoincrement, session_id text not null, role text not null, content_json text not null, created_timestamp integer not null, timestamp timestamp default '2026-01-02 03:04:05', tokens integer, metadata_json text);
 insert into sessions values('20260102_1','Reading','',0,'user','/w','2026-01-02 03:04:05','2026-01-02 03:05:05','{}');
 insert into messages(session_id, role, content_json, created_timestamp) values('20260102_1','user','[{"type":"text","text":"please read note.txt"}]',1767323045), ('20260102_1','assistant','[{"type":"text","text":"hello glacier"}]',1767323046);`},
+	{name: "zed", dir: ".local/share/zed", id: "3f2a", file: "threads/threads.db", database: `
+create table threads (id text primary key, summary text not null, updated_at text not null, data_type text not null, data blob not null);
+insert into threads values('3f2a','Reading','2026-04-03T15:40:00Z','json','{"version":"0.3.0","messages":[{"User":{"id":"u1","content":[{"Text":"please read note.txt"}]}},{"Agent":{"content":[{"Text":"hello glacier"}],"tool_results":{}}}]}');`},
 	{name: "cursor", dir: ".config/Cursor/User", id: "aaaa-1", file: "globalStorage/state.vscdb", database: `
 create table cursorDiskKV (key text unique on conflict replace, value blob);
 insert into cursorDiskKV values('composerData:aaaa-1','{"name":"Reading","createdAt":1775230580000,"fullConversationHeadersOnly":[{"bubbleId":"b1"},{"bubbleId":"b2"}]}'),

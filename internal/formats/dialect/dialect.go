@@ -40,10 +40,11 @@ const (
 	Hermes   Name = "hermes"
 	Aider    Name = "aider"
 	Cursor   Name = "cursor"
+	Zed      Name = "zed"
 )
 
 // recordTools lists them.
-var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline, Hermes, Aider, Cursor}
+var recordTools = []Name{OpenCode, Gemini, Copilot, Crush, Goose, Cline, Hermes, Aider, Cursor, Zed}
 
 // Decoder decodes lines. It is stateless and safe for concurrent use.
 type Decoder interface {

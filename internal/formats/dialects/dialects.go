@@ -30,6 +30,7 @@ import (
 	"firn.dev/internal/formats/history/goose"
 	"firn.dev/internal/formats/history/hermes"
 	"firn.dev/internal/formats/history/opencode"
+	"firn.dev/internal/formats/history/zed"
 )
 
 // All lists the tools whose sessions firn reads and writes, firn itself first. Of two tools that share a folder, the one with
@@ -46,7 +47,7 @@ func Others() []dialect.Tool { return All()[1:] }
 
 // ReadOnly lists the tools whose sessions firn reads but does not write.
 func ReadOnly() []dialect.Tool {
-	return []dialect.Tool{opencode.New(), gemini.New(), copilot.New(), crush.New(), goose.New(), cline.New(), hermes.New(), aider.New(), cursor.New()}
+	return []dialect.Tool{opencode.New(), gemini.New(), copilot.New(), crush.New(), goose.New(), cline.New(), hermes.New(), aider.New(), cursor.New(), zed.New()}
 }
 
 // Readable lists all tools whose sessions firn reads, firn itself first.

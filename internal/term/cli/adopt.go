@@ -38,13 +38,14 @@ func (p adoptCommands) adoptCommand() *cobra.Command {
 		Short: "Find other tools' sessions; with --yes, mirror them",
 		Long: `Find the session directories of Claude Code, Codex, pi, OpenClaw, CrabTalk,
 Cersei, claw0, opencode, Gemini CLI, GitHub Copilot CLI, Crush, Goose, Cline, Roo
-Code, Hermes Agent, Aider and Cursor. The list shows the sessions found and when
-the tool will delete them. With --yes, firn keeps a mirror in its home, and firn
-ls, show, search and chat include these sessions. Originals are only read, and
-sessions that a tool deletes later stay in the mirror. If a session was continued
-in firn too, the messages of the tool are added on another branch of it. Only
-transcripts and their metadata are copied, never API keys or settings. If --home
-is another tool's directory, that directory is mirrored into firn's own home.
+Code, Hermes Agent, Aider, Cursor and Zed. The list shows the sessions found and
+when the tool will delete them. With --yes, firn keeps a mirror in its home, and
+firn ls, show, search and chat include these sessions. Originals are only read,
+and sessions that a tool deletes later stay in the mirror. If a session was
+continued in firn too, the messages of the tool are added on another branch of
+it. Only transcripts and their metadata are copied, never API keys or settings.
+If --home is another tool's directory, that directory is mirrored into firn's own
+home.
 
 Files that cannot be read are listed at the end, with exit code 9; all others
 are mirrored. A second run copies only new data; --watch keeps doing so. Files
