@@ -113,7 +113,7 @@ func (r *transcriptReader) add(rec store.Record, e firn.Entry) {
 	case *firn.Message:
 		r.messages = append(r.messages, e.ID)
 		if b.Role == firn.RoleUser && r.prompt == "" {
-			r.prompt = firn.CutText(b.Text(), 100)
+			r.prompt = strings.TrimSpace(firn.CutText(b.Text(), 100)) // lists have no trailing space
 		}
 	case *firn.Tombstone:
 		r.stones, r.stoneIDs = append(r.stones, *b), append(r.stoneIDs, e.ID)
