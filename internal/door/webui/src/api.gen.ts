@@ -382,7 +382,7 @@ export interface Created {
   loggedOut?: string;
   name: string;
   revoked?: string;
-  scope: "hook" | "read" | "write" | "admin";
+  scope: "hook" | "sync" | "read" | "write" | "admin";
   secret: string;
   used?: string;
 }
@@ -781,7 +781,7 @@ export interface LoginCode {
 export interface LoginOrder {
   agents?: string[];
   keys?: string[];
-  scope?: "hook" | "read" | "write" | "admin";
+  scope?: "hook" | "sync" | "read" | "write" | "admin";
 }
 
 export interface Loss {
@@ -828,7 +828,7 @@ export interface Me {
   expires?: string;
   keys?: string[];
   name: string;
-  scope: "hook" | "read" | "write" | "admin";
+  scope: "hook" | "sync" | "read" | "write" | "admin";
   version: string;
 }
 
@@ -924,7 +924,7 @@ export interface NewToken {
   expires?: string;
   keys?: string[];
   name: string;
-  scope: "hook" | "read" | "write" | "admin";
+  scope: "hook" | "sync" | "read" | "write" | "admin";
 }
 
 export interface Node {
@@ -1261,6 +1261,11 @@ export interface Storage {
   total: number;
 }
 
+export interface SyncFile {
+  bytes: number;
+  name: string;
+}
+
 export interface Tag {
   name: string;
   sessions: number;
@@ -1281,7 +1286,7 @@ export interface Token {
   loggedOut?: string;
   name: string;
   revoked?: string;
-  scope: "hook" | "read" | "write" | "admin";
+  scope: "hook" | "sync" | "read" | "write" | "admin";
   used?: string;
 }
 

@@ -22,7 +22,7 @@ export function plainLine(text: string): string {
     .replace(/^\s*(?:#{1,6}|>)\s+/, "")
     .replace(/\s+/g, " ")
     .trim();
-  return line || text;
+  return line || text.replace(wrapper, " ").replace(/\s+/g, " ").trim() || text;
 }
 
 const tools: [RegExp, string][] = [

@@ -260,3 +260,31 @@ func TestOutlineOfManyTurns(t *testing.T) {
 	b.wait(lines + ` === "1"`)
 	b.gone("Show all turns")
 }
+
+// TestHomeOfFoldedStart checks that Home leads to the first message and stays there, also if the
+// first page of entries is folded to a few lines, so that the next ones are loaded at once.
+func TestHomeOfFoldedStart(t *testing.T) {
+	t.Parallel()
+	srv := plainServer(t)
+	s := newScribe("folded-start", longAgo, firn.Header{})
+	s.user("The very first question.")
+	for range 150 {
+		s.uses("read_file", `{"path":"a.go"}`, "ok")
+	}
+	for n := range 80 {
+		s.user(fmt.Sprintf("Question %d.", n))
+		s.says(strings.Repeat("A long answer.\n\n", 10))
+	}
+	srv.keep(t, s)
+	b := srv.login(t)
+	b.open("/sessions/folded-start")
+	b.see("Question 79.")
+	b.key(kb.Home)
+	b.wait(`document.activeElement.innerText?.includes("The very first question.")`)
+	b.settled()
+	b.wait(`((log) => log.scrollTop < 300 && log.scrollHeight > 2 * log.clientHeight)(document.querySelector(".log-scroll"))`)
+	b.settled()
+	if top := get[float64](b, `document.querySelector(".log-scroll").scrollTop`); top >= 300 {
+		t.Errorf("the log is scrolled to %v after Home", top)
+	}
+}

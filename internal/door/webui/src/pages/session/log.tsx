@@ -35,7 +35,10 @@ export function Log({ watch }: { watch: Watch }) {
   const entries = talk.entries;
   const box = useRef<HTMLTextAreaElement>(null);
   const outline = useSignal(wide());
-  const still = useStill((where, beyond) => void (where === "top" ? entries.older(beyond) : entries.newer(beyond)));
+  const still = useStill(
+    (where, beyond) => void (where === "top" ? entries.older(beyond) : entries.newer(beyond)),
+    () => entries.last.peek(),
+  );
   const notes = useSignal(false);
   const rows = useComputed(() => grouped(rowsOf(entries.items.value, notes.value, entries.at.value)));
   const at = param("at");
@@ -76,9 +79,10 @@ export function Log({ watch }: { watch: Watch }) {
   useEffect(() => void talk.loadSiblings(), [talk, branches, watch.live.value]);
 
   // Added and removed rows may have equal heights, which no resize event reports.
-  useLayoutEffect(still.hold, [rows.value]);
+  useLayoutEffect(still.hold, [rows.value, entries.last.value]);
+  // Rows that do not fill the window cannot be scrolled: more are loaded once the last request ended.
+  useLayoutEffect(() => void (!entries.busy.value && !entries.error.peek() && still.hold()), [entries.busy.value]);
 
-  
   const jump = (entry: string) => {
     // Back leads to what is visible now.
     const from = still.end.peek() ? "" : (still.first() ?? "");

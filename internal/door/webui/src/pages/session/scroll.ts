@@ -36,8 +36,9 @@ export function find(root: ParentNode | null, key: string): HTMLElement | null {
 // unloaded without bringing that edge near.
 export type Edge = (where: "top" | "bottom", beyond: string) => void;
 
-// useStill implements the scroll anchoring.
-export function useStill(edge: Edge): Still {
+// useStill implements the scroll anchoring. The end of what is loaded counts as the end only if
+// last returns true.
+export function useStill(edge: Edge, last: () => boolean): Still {
   const scroller = useRef<HTMLDivElement>(null);
   const content = useRef<HTMLDivElement>(null);
   const anchor = useRef<Anchor | null>(null);
@@ -80,9 +81,10 @@ export function useStill(edge: Edge): Still {
     };
     // Only scrolling up leaves the end, not new entries below.
     let top = 0;
+    const isEnd = (s: HTMLElement) => last() && s.scrollHeight - s.scrollTop - s.clientHeight <= atEnd;
     const onScroll = () => {
       const s = scroller.current!;
-      const reached = s.scrollHeight - s.scrollTop - s.clientHeight <= atEnd;
+      const reached = isEnd(s);
       if (end.peek() && !reached && s.scrollTop >= top - 1) return hold();
       end.value = reached;
       top = s.scrollTop;
@@ -99,6 +101,7 @@ export function useStill(edge: Edge): Still {
         if (Math.abs(moved) >= 0.5) s.scrollTop += moved;
       }
       top = s.scrollTop;
+      if (isEnd(s)) end.value = true;
       remember();
       edges();
     };
