@@ -17,7 +17,7 @@ func purgeTests() []test {
 		{"erases a session in the trash bin", purgeBin},
 		{"erases entries", purgeEntries},
 		{"erases all or none", purgeNone},
-		{"shows the first prompt left", purgeFirstPrompt},
+		{"shows the first remaining prompt", purgeFirstPrompt},
 	}
 }
 
@@ -132,12 +132,12 @@ func (s *suite) noSecret(all []stored) {
 		body, err := json.Marshal(r.Body)
 		s.must("Marshal", err)
 		if bytes.Contains(body, []byte(secret)) || bytes.Contains(r.Line, []byte(secret)) {
-			s.Errorf("entry %s still tells the secret", r.ID)
+			s.Errorf("entry %s still contains the secret", r.ID)
 		}
 	}
 	for _, info := range s.list(store.Query{}) {
 		if strings.Contains(fmt.Sprint(info), secret) {
-			s.Errorf("the list still tells the secret: %+v", info)
+			s.Errorf("the list still contains the secret: %+v", info)
 		}
 	}
 }

@@ -96,7 +96,7 @@ func TestEraseAtOnce(t *testing.T) {
 }
 
 // TestEraseLeftover checks that Erase removes a temporary file left by a crash, and erases
-// lines from the beginning of a file too long to be read whole.
+// lines from the beginning of a file too long to be read completely.
 func TestEraseLeftover(t *testing.T) {
 	path := filepath.Join(t.TempDir(), "history")
 	long := "\"xyzzy\"\n" + strings.Repeat("\"a line\"\n", maxFile/8)
@@ -112,7 +112,7 @@ func TestEraseLeftover(t *testing.T) {
 		t.Errorf("%d bytes remain, %v", len(data), err)
 	}
 	if _, err := os.Stat(path + ".new"); !os.IsNotExist(err) {
-		t.Errorf("the rest of a crash is still there: %v", err)
+		t.Errorf("the leftover file of a crash still exists: %v", err)
 	}
 }
 

@@ -22,7 +22,7 @@ func parseCharsmap(data []byte) (*charsmap, error) {
 	}
 	n := int64(binary.LittleEndian.Uint32(data))
 	if n%4 != 0 || n == 0 || n > int64(len(data)-4) {
-		return nil, errors.New("its table has another length than it names")
+		return nil, errors.New("its table does not have the length that it states")
 	}
 	m := &charsmap{units: make([]uint32, n/4), texts: data[4+n:]}
 	for i := range m.units {
