@@ -22,6 +22,10 @@ type Workplace struct {
 	Injected []window.Injection
 	// Added means that the agent keeps its own workspace, and has Tools besides its own.
 	Added bool
+	// Terminal means, with Added, that the agent's own workspace is Directory, that of the
+	// terminal that runs the turn. A pending question names it, so that it is asked again
+	// there, whoever runs the next turn.
+	Terminal bool
 }
 
 // ErrToolsGone is returned by a tool of a [Workplace] that can no longer be reached, after
@@ -79,8 +83,9 @@ func (t turnCalls) turnTools() []tool.Tool {
 
 // workplace returns the directory of the turn's workplace; empty if it has none.
 func (t turnCalls) workplace() string {
-	if t.in.Workplace == nil || t.in.Workplace.Added {
+	place := t.in.Workplace
+	if place == nil || place.Added && !place.Terminal {
 		return ""
 	}
-	return t.in.Workplace.Directory
+	return place.Directory
 }

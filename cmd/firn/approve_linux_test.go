@@ -8,6 +8,8 @@ import (
 	"strings"
 	"syscall"
 	"testing"
+
+	"firn.dev/wire"
 )
 
 // chatIn starts firn chat in a terminal, with a workspace that tools may write to.
@@ -88,6 +90,44 @@ func TestTerminalAsksAgain(t *testing.T) {
 		t.Errorf("the session has\n%s", got)
 	}
 	verify(t, home)
+}
+
+// TestTerminalAsksAgainServed kills a chat without a gateway while it asks, and starts firn serve.
+// That does not have the tools of the terminal: it lists the question, and does not continue the
+// turn. The next chat asks again, and the call runs once.
+func TestTerminalAsksAgainServed(t *testing.T) {
+	home, work := t.TempDir(), t.TempDir()
+	w := chatIn(t, home, work)
+	w.sees("›")
+	w.press("write hello to a.txt\r")
+	w.sees("p in this project: edit(a.txt)")
+	if err := w.cmd.Process.Signal(syscall.SIGKILL); err != nil {
+		t.Fatal(err)
+	}
+	w.cmd.Wait()
+	serveHome(t, home)
+	id := onlySession(t, home)
+	if text := firnIn(t, home, "approvals", string(id)); !strings.Contains(text, "write_file a.txt") {
+		t.Errorf("firn approvals printed %q", text)
+	}
+	c := dialHome(t, home)
+	all, err := c.Approvals.List(t.Context(), id)
+	if err != nil || len(all) != 1 {
+		t.Fatalf("waiting: %+v, %v", all, err)
+	}
+	if _, err := c.Approvals.Answer(t.Context(), id, all[0].Call, wire.ApprovalAnswer{Decision: wire.ApprovalAllow, Digest: all[0].Digest}); wire.KindOf(err) != wire.Unavailable {
+		t.Errorf("an answer without the terminal: %v", err)
+	}
+	again := chatIn(t, home, work, "-c")
+	again.sees("a call still waits for your approval")
+	again.sees("+hello")
+	again.press("y\r")
+	again.sees("Done: created a.txt")
+	again.press("/quit\r")
+	again.ends(0)
+	if got := transcript(t, home, id); strings.Count(got, "toolResult") != 1 || strings.Count(got, "user: ") != 1 {
+		t.Errorf("the session has\n%s", got)
+	}
 }
 
 // TestTerminalDiff shows edits that need no approval as a colored diff, folded when long.

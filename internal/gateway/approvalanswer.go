@@ -174,7 +174,7 @@ func (g *lanes) checkWorkplace(ctx context.Context, id firn.ID) error {
 		return nil
 	}
 	path, err := window.Collect(g.Store.ReadBack(ctx, id, store.End))
-	if err != nil || !usesClientTools(path) {
+	if err != nil || !g.setup.Load().needsClientTools(path) {
 		return err
 	}
 	return &wire.Problem{Kind: wire.Unavailable, Message: "the call runs in a terminal that is not connected", Hint: "open the chat there and enter /retry, then answer again"}

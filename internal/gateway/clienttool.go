@@ -73,12 +73,15 @@ func (t previewedClientTool) Preview(ctx context.Context, arguments json.RawMess
 	return r.Text, err
 }
 
-// workplaceOf returns the workplace of the turn for a batch. It is nil if the turn uses the
-// agent's own workspace. A message whose client is gone has a workplace without tools.
-func (l *lane) workplaceOf(batch []*ticket) *agent.Workplace {
+// workplaceOf returns the workplace of an agent's turn for a batch. It is nil if the turn uses
+// the agent's own workspace. A message whose client is gone has a workplace without tools.
+func (l *lane) workplaceOf(a *agent.Agent, batch []*ticket) *agent.Workplace {
 	last := batch[len(batch)-1]
 	lease := last.lease()
 	if lease == nil {
+		if l.g.setup.Load().Terminal {
+			return &agent.Workplace{Directory: a.Workspace, Added: true, Terminal: true}
+		}
 		if !last.ClientTools {
 			return nil
 		}
@@ -104,9 +107,9 @@ func (l *lane) workplaceOf(batch []*ticket) *agent.Workplace {
 	return w
 }
 
-// usesClientTools reports whether the last message of a path was sent with tools of its
-// client.
-func usesClientTools(p window.Path) bool {
+// needsClientTools reports whether the last message of a path was sent with tools of its
+// client, which this gateway does not have.
+func (s *Setup) needsClientTools(p window.Path) bool {
 	e, ok := lastMessage(p)
-	return ok && string(e.Extra.Get(clientToolsField)) == "true"
+	return ok && !s.Terminal && string(e.Extra.Get(clientToolsField)) == "true"
 }

@@ -34,8 +34,8 @@ const (
 // leaves interrupted calls after that time.
 const reattachWait = 5 * time.Second
 
-// clientToolsField marks a message whose turn used the tools of its client. No gateway
-// continues such a turn on its own: its tools are not there.
+// clientToolsField marks a message whose turn used the tools of its client, or of a terminal
+// without a gateway. No gateway continues such a turn on its own: its tools are not there.
 const clientToolsField = "clientTools"
 
 // checkClientTools rejects an invalid offer.

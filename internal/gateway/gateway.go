@@ -138,6 +138,10 @@ type Setup struct {
 	Commands route.CommandPolicy
 	// Habits are settings of single agents, by ID, that override the general ones.
 	Habits map[string]AgentSettings
+	// Terminal is set if the tools of the agents act where the process runs, in the directory
+	// of its user, as in a chat without a gateway. Messages are marked, so that no other
+	// gateway continues their turns with other tools.
+	Terminal bool
 	// Jobs run on a schedule, Hooks are called by other programs, Maintenance is the
 	// retention policy.
 	Jobs        []timer.Job

@@ -424,7 +424,7 @@ func (l *lane) turn(ctx context.Context, batch []*ticket) (answer wire.Answer, e
 	if err != nil {
 		return answer, err
 	}
-	in.Owner, in.Workplace = owner, l.workplaceOf(batch)
+	in.Owner, in.Workplace = owner, l.workplaceOf(a, batch)
 	for e, err := range a.Run(l.withTurn(ctx, a.Name, batch, in.Approver), l.id, in) {
 		if err != nil {
 			if given, ok := l.earlierAnswer(ctx, batch, err); ok {

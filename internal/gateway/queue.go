@@ -53,7 +53,8 @@ type waiting struct {
 	Agent string `json:"agent,omitempty"`
 	// Approve is the approval mode of the message; empty means the agent's setting.
 	Approve approve.Mode `json:"approve,omitempty"`
-	// ClientTools is set if the client offered its tools with the message.
+	// ClientTools is set if the client offered its tools with the message, or is a terminal
+	// without a gateway.
 	ClientTools bool `json:"clientTools,omitempty"`
 }
 

@@ -164,7 +164,7 @@ func (g *lanes) pendingTickets(ctx context.Context, id firn.ID) ([]*ticket, erro
 		}
 	}
 	var tickets []*ticket
-	if lastAccepted(asked) && agent.Unfinished(asked) && !usesClientTools(asked) {
+	if lastAccepted(asked) && agent.Unfinished(asked) && !g.setup.Load().needsClientTools(asked) {
 		t := newTicket(waiting{ID: firn.NewEntryID(), Asker: lastAsker(asked), From: originIn(asked), Agent: askedAgent(asked)})
 		t.apply(eventResume, eventAccept)
 		tickets = append(tickets, t)

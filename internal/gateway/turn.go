@@ -187,8 +187,9 @@ func (g *lanes) acceptFrom(ctx context.Context, who Asker, id firn.ID, t wire.Tu
 	}
 	ticket := newTicket(w)
 	ticket.terms = termsOf(t.Terms)
+	ticket.ClientTools = setup.Terminal || t.ClientTools != nil
 	if t.ClientTools != nil {
-		ticket.ClientTools, ticket.tools = true, newLease(t.ClientTools, id, who)
+		ticket.tools = newLease(t.ClientTools, id, who)
 	}
 	ticket.answer.Session, ticket.trace = id, trace.FromContext(ctx)
 	resumes := t.Text == "" && len(t.Images) == 0

@@ -142,6 +142,7 @@ func (h *Instance) setup(s *agentBuilder) (gateway.Setup, error) {
 		Route: r, Resets: resets(s.settings), Zone: where, Triggers: s.settings.Session.ResetTriggers, ThreadHistory: int64(s.settings.Session.ThreadHistory), Send: sendPolicy(s.settings.Session.SendPolicy),
 		Commands: commandPolicy(s.settings.Session.Commands), Queues: make(map[string]route.Queue), Habits: habits(s.settings, ids),
 	}
+	out.Terminal = s.local != nil && (s.local.Write || s.local.Shell)
 	for channel, q := range s.settings.Session.QueueByChannel {
 		out.Queues[channel] = queue(q)
 	}

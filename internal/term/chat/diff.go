@@ -48,7 +48,7 @@ func (c *chat) showDiff(title, diff string, most int) {
 
 // showDetails prints the first most lines of a call's arguments. Where texts can be folded,
 // Ctrl-O shows all of them.
-func (c *chat) showDetails(title string, details []string, most int) {
+func (c approvalPrompt) showDetails(title string, details []string, most int) {
 	for i, l := range details {
 		details[i] = "    " + l
 	}
