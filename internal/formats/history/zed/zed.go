@@ -92,6 +92,9 @@ func list(home fs.FS) (sessions []history.Session, err error) {
 			}
 			s.Sub, s.CWD = s.Parent != "", firstFolder(folders, order)
 			s.Created, s.Updated = history.ParseTime(created), history.ParseTime(updated)
+			if s.Created.IsZero() {
+				s.Created = s.Updated // the first versions recorded no other time
+			}
 			id := s.ID
 			s.Records = func() ([][]byte, error) { return records(home, id) }
 			sessions = append(sessions, s)

@@ -2,8 +2,10 @@ package zed_test
 
 import (
 	"encoding/hex"
+	"os"
 	"strings"
 	"testing"
+	"time"
 
 	"github.com/klauspost/compress/zstd"
 
@@ -77,6 +79,11 @@ func TestFirstSchema(t *testing.T) {
 insert into threads values('c','First','2025-05-01T00:00:00Z','json','{"messages":[{"role":"user","segments":[{"type":"text","text":"hi"}]}]}');`)
 	if got := historytest.Run(t, zed.New(), home); !strings.Contains(got, `c "First" in ""`) || !strings.Contains(got, `user: "hi"`) {
 		t.Errorf("the first schema: %s", got)
+	}
+	for tr, err := range zed.New().Layout().Transcripts(os.DirFS(home)) {
+		if err != nil || tr.Created.Format(time.DateOnly) != "2025-05-01" {
+			t.Errorf("the thread was created %v, %v; want the only time that is known", tr.Created, err)
+		}
 	}
 }
 
