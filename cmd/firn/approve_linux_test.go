@@ -121,6 +121,7 @@ func TestTerminalAsksAgainServed(t *testing.T) {
 	again := chatIn(t, home, work, "-c")
 	again.sees("a call still waits for your approval")
 	again.sees("+hello")
+	again.sees("· write_file a.txt …") // the turn runs: an answer before that is refused
 	again.press("y\r")
 	again.sees("Done: created a.txt")
 	again.press("/quit\r")
