@@ -192,7 +192,7 @@ func TestJournal(t *testing.T) {
 	if err := os.WriteFile(filepath.Join(dir, "000000000099.json.new"), []byte(`{"id":`), 0o600); err != nil {
 		t.Fatal(err)
 	}
-	j, values, err = OpenJournal(dir)
+	j, _, err = OpenJournal(dir)
 	if err != nil {
 		t.Fatal(err)
 	}
