@@ -447,10 +447,11 @@ func (t *turn) inputTokens() int64 {
 // window.
 func (t fitter) tooBig(cause error) error {
 	fixed := t.fixed()
+	_, counted := provider.ReportedLimit(cause)
 	return &compact.TooBig{
 		System: fixed.system, Tools: fixed.tools, Injected: fixed.injected,
 		Tail: max(t.fit.tokens-fixed.all(), 0), Limit: t.windowSize(), Window: t.info.Window,
-		Model: t.info.Provider + "/" + t.info.Name, Reported: t.fit.stated, Input: t.inputTokens(), Cause: cause,
+		Model: t.info.Provider + "/" + t.info.Name, Reported: t.fit.stated, Counted: counted, Input: t.inputTokens(), Cause: cause,
 	}
 }
 

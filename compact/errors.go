@@ -32,6 +32,9 @@ type TooBig struct {
 	Model string
 	// Reported is the limit in tokens that the provider reported; zero if it reported none.
 	Reported int64
+	// Counted is the size of the rejected request in tokens as the provider counts; zero if
+	// it reported none.
+	Counted int64
 	// Input is the size of the user's message in tokens, if it alone is too large.
 	Input int64
 	// Cause is the provider's error; nil if no request was sent.
@@ -58,6 +61,9 @@ func (t *TooBig) Error() string {
 	switch {
 	case t.Reported > 0:
 		takes = fmt.Sprintf("%s accepts at most %s tokens", who, grouped(t.Reported))
+		if t.Counted > 0 {
+			takes += fmt.Sprintf(" and counted %s", grouped(t.Counted))
+		}
 	case t.Model == "":
 		takes = fmt.Sprintf("the limit is %s tokens of a %s-token window", grouped(t.Limit), grouped(t.Window))
 	}

@@ -54,6 +54,15 @@ func (a *approvals) remove(call string) bool {
 	return len(a.waiting) < before
 }
 
+// forget removes a question, so that it is shown if it is asked again.
+func (a *approvals) forget(q wire.Approval) {
+	a.remove(q.Call)
+	a.mu.Lock()
+	defer a.mu.Unlock()
+	delete(a.seen, q.Call+q.Digest)
+	delete(a.shown, q.Call)
+}
+
 // reset forgets all questions when a turn has ended.
 func (a *approvals) reset() {
 	a.mu.Lock()
@@ -230,11 +239,12 @@ func (c approvalPrompt) tryAnswer(ctx context.Context, text string) bool {
 	return true
 }
 
-// sendAnswer sends an answer. The event of the turn confirms it.
+// sendAnswer sends an answer. The event of the turn confirms it. If it is not accepted, because
+// the turn that asks is not running yet, the turn asks again.
 func (c approvalPrompt) sendAnswer(ctx context.Context, q wire.Approval, a wire.ApprovalAnswer) {
 	a.Digest = q.Digest
 	if _, err := c.client.Approvals.Answer(ctx, c.id, q.Call, a); err != nil {
-		c.approvals.remove(q.Call)
+		c.approvals.forget(q)
 		c.reports.Add("the answer was not accepted: " + err.Error())
 		c.showNext()
 		return

@@ -155,3 +155,33 @@ func TestOneQuestionAtATime(t *testing.T) {
 		t.Error(err)
 	}
 }
+
+// TestRejectedAnswerIsAskedAgain checks that a question whose answer was not accepted is shown
+// when the turn asks it again.
+func TestRejectedAnswerIsAskedAgain(t *testing.T) {
+	d := newBoardTest(t, nil)
+	c := approvalPrompt{d.c}
+	c.looping = true
+	if err := c.ensure(t.Context()); err != nil {
+		t.Fatal(err)
+	}
+	q := wire.Approval{Call: "one", Name: "mail", Digest: "one", Arguments: json.RawMessage(`{"to":"ann"}`)}
+	c.question(t.Context(), q)
+	if !c.tryAnswer(t.Context(), "y") { // no turn asks it yet
+		t.Fatal("y is not an answer")
+	}
+	if q, ok := c.approvals.current(); ok {
+		t.Errorf("%+v still waits", q)
+	}
+	c.question(t.Context(), q)
+	if got, ok := c.approvals.current(); !ok || got.Call != q.Call {
+		t.Error("the question is not asked again")
+	}
+	if n := strings.Count(d.screen.String(), "Allow mail ann?"); n != 2 {
+		t.Errorf("the question was shown %d times:\n%s", n, d.screen.String())
+	}
+	d.press("\x04")
+	if err := d.wait(); err != nil {
+		t.Error(err)
+	}
+}
