@@ -69,7 +69,7 @@ func syncFor(ctx context.Context, o options) (_ *syncSoak, err error) {
 	if err := s.target.empty(); err != nil {
 		return nil, err
 	}
-	s.settle()
+	s.syncUntilStable()
 	s.compare()
 	return s, nil
 }
@@ -294,8 +294,8 @@ func (s *syncSoak) loseFile(chance *rand.Rand) error {
 // settleRounds is the maximum number of rounds until nothing changes.
 const settleRounds = 20
 
-// settle syncs until nothing changes. The first syncs publish again what the target lost.
-func (s *syncSoak) settle() {
+// syncUntilStable syncs until nothing changes. The first syncs publish again what the target lost.
+func (s *syncSoak) syncUntilStable() {
 	for round := range settleRounds {
 		moved := 0
 		for _, m := range s.machines {

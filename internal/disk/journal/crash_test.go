@@ -235,7 +235,7 @@ func (w *world) recover(left *faultfs.FS, when string) {
 // may not exist.
 func (b *book) afterCrash() *book {
 	next := &book{slices.Clone(b.lines), slices.Clone(b.fates)}
-	next.doubt()
+	next.markUncertain()
 	return next
 }
 

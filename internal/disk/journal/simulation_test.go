@@ -66,8 +66,8 @@ func (b *book) add(fate fate, lines ...string) {
 	}
 }
 
-// doubt marks lines that were written without a promise as uncertain.
-func (b *book) doubt() {
+// markUncertain marks lines that were written without a promise as uncertain.
+func (b *book) markUncertain() {
 	for i, f := range b.fates {
 		if f == written {
 			b.fates[i] = refused
@@ -172,7 +172,7 @@ func (w *world) note(path string, deferred bool, err error, lines []string) {
 	w.t.Helper()
 	if !w.ok(err) {
 		if w.journals[path].failed != nil {
-			w.books[path].doubt()
+			w.books[path].markUncertain()
 		}
 		w.books[path].add(refused, lines...)
 		return
@@ -216,7 +216,7 @@ func (w *world) sync(path string) {
 	switch {
 	case j == nil:
 	case !w.ok(j.Sync()):
-		w.books[path].doubt()
+		w.books[path].markUncertain()
 	case w.options[path].Sync != SyncNever:
 		w.books[path].keep()
 	}

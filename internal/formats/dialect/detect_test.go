@@ -98,8 +98,8 @@ func TestDetectWithoutFirstLines(t *testing.T) {
 			}
 			for n := 0; len(rest) > 0; n++ {
 				got, err := Detect(rest[:min(len(rest), 4096)])
-				doubt := name == CrabTalk && got == Cersei && n > 0 && isBareRest(rest)
-				if err == nil && got != name && !doubt {
+				ambiguous := name == CrabTalk && got == Cersei && n > 0 && isBareRest(rest)
+				if err == nil && got != name && !ambiguous {
 					t.Errorf("%s without %d lines is detected as %s", file, n, got)
 				}
 				tried[got] = true

@@ -113,11 +113,11 @@ type Terminal struct {
 	asking bool
 	// hint is shown below the input line until the next key.
 	hint string
-	// away is true while another program uses the terminal; kept are the lines to print
+	// paused is true while another program uses the terminal; kept are the lines to print
 	// afterwards.
-	away  bool
-	kept  []string
-	query query
+	paused bool
+	kept   []string
+	query  query
 	// picker is the open picker, and picked receives its result.
 	picker *picker
 	picked chan int
@@ -169,7 +169,7 @@ func (t *Terminal) Close() error {
 	t.closed = true
 	close(t.gone)
 	err := t.painter.err
-	if !t.away {
+	if !t.paused {
 		t.painter.clear(t.width())
 		t.painter.write(t.modesOff())
 		err = errors.Join(t.painter.err, t.restore())

@@ -127,7 +127,7 @@ func (t *Terminal) draw(lines ...string) {
 		}
 		return
 	}
-	if t.away {
+	if t.paused {
 		t.kept = append(t.kept, lines...)
 		return
 	}

@@ -19,20 +19,20 @@ func (t *Terminal) Edit(run func(text string) (string, error)) error {
 	resume := t.dev.Pause()
 	defer resume()
 	t.mu.Lock()
-	if t.closed || t.away {
+	if t.closed || t.paused {
 		t.mu.Unlock()
 		return ErrNoPause
 	}
 	before := t.editor.expanded()
 	t.release()
-	t.away = true
+	t.paused = true
 	t.mu.Unlock()
 
 	text, err := run(before)
 
 	t.mu.Lock()
 	defer t.mu.Unlock()
-	t.away = false
+	t.paused = false
 	if t.closed {
 		return err
 	}
