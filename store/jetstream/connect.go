@@ -132,7 +132,7 @@ func connectError(err error) error {
 	case errors.Is(err, nats.ErrAuthorization), errors.Is(err, nats.ErrAuthExpired), errors.Is(err, nats.ErrAuthRevoked), errors.Is(err, nats.ErrAccountAuthExpired):
 		return fmt.Errorf("%w credentials: rejected by the server: %w", firn.ErrInvalid, err)
 	case errors.As(err, &authority), errors.As(err, &host), errors.As(err, &invalid):
-		return fmt.Errorf("%w certificate: we do not trust the server: %w", firn.ErrInvalid, err)
+		return fmt.Errorf("%w certificate: the server's certificate is not trusted: %w", firn.ErrInvalid, err)
 	case errors.Is(err, nats.ErrSecureConnRequired), errors.Is(err, nats.ErrSecureConnWanted):
 		return fmt.Errorf("%w settings for TLS: %w", firn.ErrInvalid, err)
 	case errors.Is(err, nats.ErrTLS), strings.Contains(err.Error(), "tls: "): // a TLS alert of the peer has no more specific type

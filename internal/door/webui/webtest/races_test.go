@@ -79,9 +79,9 @@ func TestLogoutWhileSending(t *testing.T) {
 		});
 		return true;
 	})()`)
-	b.send("Private.")
+	b.send("My private note.")
 	b.holds()
-	const kept = `Object.values(sessionStorage).join().includes("business")`
+	const kept = `Object.values(sessionStorage).join().includes("private note")`
 	b.wait(kept)
 	b.click("button", "/^browser /")
 	b.click("menuitem", "Log out")

@@ -2,6 +2,7 @@ package historytest
 
 import (
 	"database/sql"
+	"net/url"
 	"path/filepath"
 	"testing"
 
@@ -13,7 +14,8 @@ import (
 func Database(t *testing.T, dir, name, statements string) *sql.DB {
 	t.Helper()
 	Put(t, dir, name, "")
-	db, err := sql.Open("sqlite", "file:"+filepath.Join(dir, filepath.FromSlash(name))+"?_pragma=journal_mode(wal)")
+	path := url.URL{Path: filepath.ToSlash(filepath.Join(dir, name))} // names of fuzz tests contain #
+	db, err := sql.Open("sqlite", "file:"+path.EscapedPath()+"?_pragma=journal_mode(wal)")
 	if err != nil {
 		t.Fatal(err)
 	}
