@@ -50,8 +50,8 @@ func byteVocabulary() object {
 // smallModel is a model of one token.
 var smallModel = object{"type": "WordPiece", "vocab": numbered("a")}
 
-// TestGrowth checks that rules that make texts longer cannot make them longer than allowed.
-func TestGrowth(t *testing.T) {
+// TestGrowthIsBounded checks that rules that make texts longer cannot make them longer than allowed.
+func TestGrowthIsBounded(t *testing.T) {
 	mark := strings.Repeat("x", maxInserted)
 	repeated := func(name string, n int, one object) object {
 		return object{"type": "Sequence", name: slices.Repeat([]any{one}, n)}
