@@ -101,8 +101,9 @@ func TestKilledAccept(t *testing.T) {
 		t.Fatal("the key is lost")
 	}
 	random := basetest.Random(t)
-	for done := false; !done; check() {
-		done = runChild(t, home, key, "accepted", time.Duration(20+random.IntN(200))*time.Millisecond)
+	for n, done := 1, false; !done; n++ { // the time grows, so that a slow machine completes too
+		done = runChild(t, home, key, "accepted", time.Duration(n*(20+random.IntN(200)))*time.Millisecond)
+		check()
 	}
 	if kept := keptFiles(t, home); len(kept) != len(want) {
 		t.Errorf("%d files were kept, want %d", len(kept), len(want))
