@@ -234,7 +234,7 @@ func (m *matrix) room(ctx context.Context, id string) (r *room, err error) {
 	return r, err
 }
 
-// warn tells a room, once, that encrypted messages cannot be read.
+// warn sends a notice to a room, once, that encrypted messages cannot be read.
 func (m *matrix) warn(ctx context.Context, b *batch, id string) {
 	if m.warned[id] {
 		return

@@ -50,7 +50,7 @@ func refusable(t *testing.T) string {
 		message(firn.RoleUser, firn.Text{Text: "are you there?"}),
 		resultOf(long+"2", firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram"}`)}),
 		answer(firn.OpaquePart{Type: "hologram", Raw: json.RawMessage(`{"type":"hologram"}`)}),
-		resultOf("nobody"),
+		resultOf("unknown"),
 		message(firn.RoleUser, firn.Text{Text: " \n"}),
 		answer(firn.Text{Text: "\t"}, callOf("d", "ls", `{}`)),
 		resultOf("d", firn.Text{Text: " "}),

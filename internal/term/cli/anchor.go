@@ -142,7 +142,7 @@ func (r *anchorResult) text() string {
 		fmt.Fprintf(&b, "created the key %s\n", r.NewKey)
 	}
 	fmt.Fprintf(&b, "root  %s\nkey   %s\n", r.Root, r.Key)
-	fmt.Fprintf(&b, "Keep a copy in a place that nobody else can write to. Later: firn verify --since %s\n", r.File)
+	fmt.Fprintf(&b, "Keep a copy where others cannot write. Later: firn verify --since %s\n", r.File)
 	return b.String()
 }
 

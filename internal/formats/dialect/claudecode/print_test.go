@@ -84,7 +84,7 @@ func TestLosses(t *testing.T) {
 		"a mark":                             {[]firn.Body{&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "a", Signature: "s"}}}}, limitSignatures, false},
 		"an unknown part":                    {[]firn.Body{&firn.Message{Role: firn.RoleUser, Parts: []firn.Part{firn.Text{Text: "a"}, firn.OpaquePart{Type: "video", Raw: []byte("{}")}}}}, limitParts, false},
 		"an odd id":                          {[]firn.Body{user, answer("x", "a|b"), resultOf("a|b", "r")}, limitCallIDs, false},
-		"an orphan":                          {[]firn.Body{user, resultOf("nobody", "r")}, limitOrphans, true},
+		"an orphan":                          {[]firn.Body{user, resultOf("unknown", "r")}, limitOrphans, true},
 		"a second result":                    {[]firn.Body{user, call, resultOf("c", "r"), resultOf("c", "r")}, limitOrphans, true},
 		"nothing said":                       {[]firn.Body{&firn.Message{Role: firn.RoleUser}}, limitEmpty, true},
 		"an unknown role":                    {[]firn.Body{&firn.Message{Role: "robot", Parts: user.Parts}}, limitRoles, true},

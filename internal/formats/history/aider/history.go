@@ -23,8 +23,8 @@ type run struct {
 	started     string
 	firstPrompt string
 	blocks      []block
-	// strict is set if prompts and notices end with two spaces, so that similar lines of the
-	// model can be told from them. The first such line determines it.
+	// strict is set if prompts and notices end with two spaces, which
+	// distinguishes them from similar lines of the model. The first such line determines it.
 	strict, known bool
 }
 

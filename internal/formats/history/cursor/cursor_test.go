@@ -86,7 +86,7 @@ insert into composerHeaders values('cccc-3','w','{"name":"New title","workspaceI
 // Messages of the command line, after published descriptions.
 var messages = []string{
 	`{"role":"system","content":"You are Cursor."}`,
-	`{"role":"user","content":[{"type":"text","text":"<user_info>\nWorkspace Path: /root/demo\n</user_info>"}]}`,
+	`{"role":"user","content":[{"type":"text","text":"<user_info>\nWorkspace Path: /home/ann/demo\n</user_info>"}]}`,
 	`{"role":"user","content":[{"type":"text","text":"<user_query>\nplease read note.txt\n</user_query>"}],"providerOptions":{"cursor":{"requestId":"r1"}}}`,
 	`{"id":"1","role":"assistant","content":[{"type":"reasoning","text":"I will.","signature":"s"},{"type":"tool-call","toolCallId":"t1","toolName":"Shell","args":{"command":"cat note.txt"}}],"providerOptions":{"cursor":{"modelName":"claude-z"}}}`,
 	`{"role":"tool","id":"t1","content":[{"type":"tool-result","toolCallId":"t1","toolName":"Shell","result":"hello glacier"}]}`,
@@ -120,11 +120,11 @@ func TestStore(t *testing.T) {
 	historytest.Database(t, home, storeFile, storeSchema+statements(len(messages)))
 	historytest.Put(t, home, "chats/36e6f82a4f9ae16e/empty/store.db", "")
 	historytest.Equal(t, historytest.Run(t, cursor.New(), home), `
-f1ff7b74-0a28-4dd4-a452-e01ae080eb20 "New Agent" in "/root/demo"
+f1ff7b74-0a28-4dd4-a452-e01ae080eb20 "New Agent" in "/home/ann/demo"
   title: "New Agent"
   custom cursor:session
   context cursor:context: "You are Cursor."
-  context cursor:context: "<user_info>\nWorkspace Path: /root/demo\n</user_info>"
+  context cursor:context: "<user_info>\nWorkspace Path: /home/ann/demo\n</user_info>"
   user: "please read note.txt"
   assistant: thinking "I will." | call t1 Shell {"command":"cat note.txt"} (cursor/claude-z toolUse)
   toolResult: result t1 Shell "hello glacier"
